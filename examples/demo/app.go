@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/solotick/solotick/internal/toy"
 )
 
 // app is the toy app beside the three replicas. It records every call; the summary counts these.
@@ -16,8 +18,8 @@ type app struct {
 	jobs   map[string]job
 
 	mu    sync.Mutex
-	calls []Call
-	at    map[*Call]int     // the place in calls of each call at work
+	calls []toy.Call
+	at    map[*toy.Call]int // the place in calls of each call at work
 	busy  map[string]string // job → replica whose call is at work
 }
 
@@ -26,18 +28,18 @@ func serveApp() (*app, error) {
 	if err != nil {
 		return nil, fmt.Errorf("serving the toy app: %w", err)
 	}
-	a := &app{addr: l.Addr().String(), jobs: map[string]job{}, at: map[*Call]int{}, busy: map[string]string{}}
+	a := &app{addr: l.Addr().String(), jobs: map[string]job{}, at: map[*toy.Call]int{}, busy: map[string]string{}}
 	for _, j := range jobs() {
 		a.jobs[j.name] = j
 	}
-	a.server = &http.Server{Handler: &Toy{Answer: a.answer, Began: a.began, Ended: a.ended}}
+	a.server = &http.Server{Handler: &toy.App{Answer: a.answer, Began: a.began, Ended: a.ended}}
 	go func() { _ = a.server.Serve(l) }() // ends with close
 	return a, nil
 }
 
 func (a *app) close() { _ = a.server.Close() }
 
-func (a *app) answer(c Call) (code int, after time.Duration) {
+func (a *app) answer(c toy.Call) (code int, after time.Duration) {
 	if !a.counts(c) {
 		return http.StatusBadRequest, 0
 	}
@@ -45,9 +47,9 @@ func (a *app) answer(c Call) (code int, after time.Duration) {
 }
 
 // counts reports whether a call is one of a replica. People may call too, with curl.
-func (a *app) counts(c Call) bool { return a.jobs[c.Job].name != "" && !c.Tick.IsZero() }
+func (a *app) counts(c toy.Call) bool { return a.jobs[c.Job].name != "" && !c.Tick.IsZero() }
 
-func (a *app) began(c *Call) {
+func (a *app) began(c *toy.Call) {
 	if !a.counts(*c) {
 		return
 	}
@@ -58,7 +60,7 @@ func (a *app) began(c *Call) {
 	a.busy[c.Job] = c.Replica
 }
 
-func (a *app) ended(c *Call) {
+func (a *app) ended(c *toy.Call) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if at, counted := a.at[c]; counted {
@@ -71,7 +73,7 @@ func (a *app) ended(c *Call) {
 }
 
 // receipts returns a copy of all calls so far.
-func (a *app) receipts() []Call {
+func (a *app) receipts() []toy.Call {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Clone(a.calls)

@@ -5,7 +5,6 @@
 // This process has the embedded store, so that the store outlives every replica, as a real Redis would.
 //
 //	go run ./examples/demo
-//	go run ./examples/demo app
 package main
 
 import (
@@ -20,46 +19,22 @@ import (
 	"time"
 )
 
-const usage = `go run ./examples/demo [FLAGS]         three replicas, a toy app, and now and then a killed replica
-go run ./examples/demo app [FLAGS]     the toy app alone, which prints who called it
-
-The toy app answers POST /jobs/NAME for every name: with ?take=2s after two seconds, with ?code=503 with that status.
-The demo's exit code is 1 if a tick was fired twice or lost.
-
-`
-
 func main() {
-	args, name := os.Args[1:], "demo"
-	if len(args) > 0 && args[0] == "app" {
-		args, name = args[1:], "demo app"
+	flag.Usage = func() {
+		fmt.Fprintln(flag.CommandLine.Output(), "go run ./examples/demo: three replicas, a toy app, and now and then a killed replica.\n"+
+			"The exit code is 1 if a tick was fired twice or lost.")
+		flag.PrintDefaults()
 	}
-	f := flag.NewFlagSet(name, flag.ExitOnError)
-	f.Usage = func() {
-		fmt.Fprint(f.Output(), usage)
-		f.PrintDefaults()
-	}
-	var run func() error
-	if name == "demo" {
-		length := f.Duration("for", 0, "end after this `duration`, such as 90s (default at Ctrl-C)")
-		noKill := f.Bool("no-kill", false, "let all replicas live")
-		open := f.Bool("open", false, "open the status page in the browser")
-		program := f.String("solotick", "", "`program` to show (default: built from the source)")
-		run = func() error { return show(*program, *length, !*noKill, *open) }
-	} else {
-		addr := f.String("listen", "", "listen at this `address` (default 127.0.0.1:8080, or any free port if that is taken)")
-		token := f.String("token", "", "answer 401 to calls without the header Authorization: Bearer `TOKEN`")
-		run = func() error {
-			ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
-			defer stop()
-			return RunApp(ctx, os.Stdout, *addr, *token)
-		}
-	}
-	_ = f.Parse(args) // it exits
-	if f.NArg() > 0 {
-		f.Usage()
+	length := flag.Duration("for", 0, "end after this `duration`, such as 90s (default at Ctrl-C)")
+	noKill := flag.Bool("no-kill", false, "let all replicas live")
+	open := flag.Bool("open", false, "open the status page in the browser")
+	program := flag.String("solotick", "", "`program` to show (default: built from the source)")
+	flag.Parse()
+	if flag.NArg() > 0 {
+		flag.Usage()
 		os.Exit(2)
 	}
-	if err := run(); err != nil {
+	if err := show(*program, *length, !*noKill, *open); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
 	}

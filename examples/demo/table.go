@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"time"
+
+	"github.com/solotick/solotick/internal/toy"
 )
 
 // job is one job of the demo: its keys in the table, and the app's answer.
@@ -13,7 +15,7 @@ type job struct {
 	schedule string
 	policy   string // further keys of the table
 	about    string // what it shows
-	answer   func(c Call) (code int, after time.Duration)
+	answer   func(c toy.Call) (code int, after time.Duration)
 }
 
 // everywhere is the every-replica job.
@@ -29,23 +31,23 @@ const reported = "send-report"
 const reporting = 3 * time.Second
 
 func jobs() []job {
-	ok := func(d time.Duration) func(Call) (int, time.Duration) {
-		return func(Call) (int, time.Duration) { return http.StatusOK, d }
+	ok := func(d time.Duration) func(toy.Call) (int, time.Duration) {
+		return func(toy.Call) (int, time.Duration) { return http.StatusOK, d }
 	}
 	return []job{
 		{"heartbeat", "* * * * * *", "", "every second, on one replica", ok(5 * time.Millisecond)},
 		{"sync-stock", "@every 4s", "", "runs for longer than that: some are skipped", ok(5 * time.Second)},
-		{queueing, "@every 6s", "concurrencyPolicy: Queue", "the same, but one tick waits for the run's end", func(c Call) (int, time.Duration) {
+		{queueing, "@every 6s", "concurrencyPolicy: Queue", "the same, but one tick waits for the run's end", func(c toy.Call) (int, time.Duration) {
 			return http.StatusOK, 4*time.Second + rand.N(5*time.Second)
 		}},
 		{reported, "@every 5s", "guarantee: at-least-once", "run again by another when its replica is killed", ok(reporting)},
-		{"charge-cards", "@every 8s", "retry: {limit: 3, backoff: 300ms}", "fails now and then, and is tried again", func(c Call) (int, time.Duration) {
+		{"charge-cards", "@every 8s", "retry: {limit: 3, backoff: 300ms}", "fails now and then, and is tried again", func(c toy.Call) (int, time.Duration) {
 			if c.Attempt <= rand.IntN(3) {
 				return http.StatusServiceUnavailable, 20 * time.Millisecond
 			}
 			return http.StatusOK, 20 * time.Millisecond
 		}},
-		{"import-feed", "@every 9s", "", "the app says now and then that it does it already", func(c Call) (int, time.Duration) {
+		{"import-feed", "@every 9s", "", "the app says now and then that it does it already", func(c toy.Call) (int, time.Duration) {
 			if rand.IntN(2) == 0 {
 				return http.StatusConflict, time.Millisecond
 			}

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/solotick/solotick/config/schedule"
+
+	"github.com/solotick/solotick/internal/toy"
 )
 
 // Tally says what happened to the ticks between two times, counted from the calls that the app received.
@@ -30,7 +32,7 @@ type ledger struct {
 
 // count makes a tally from the app's calls. unmet says why replicas skipped a tick, and cut has the ticks whose replica
 // died. count looks for doubles in all calls, also after the last counted tick.
-func count(calls []Call, unmet map[tickOf]reasons, cut map[tickOf]bool, from, to time.Time) (Tally, error) {
+func count(calls []toy.Call, unmet map[tickOf]reasons, cut map[tickOf]bool, from, to time.Time) (Tally, error) {
 	t := Tally{From: from, To: to}
 	l := ledger{map[tickOf]int{}, map[tickOf]map[int]bool{}, map[string]bool{}}
 	for _, c := range calls {
@@ -66,7 +68,7 @@ func count(calls []Call, unmet map[tickOf]reasons, cut map[tickOf]bool, from, to
 }
 
 // take counts one call.
-func (t *Tally) take(l *ledger, c Call) {
+func (t *Tally) take(l *ledger, c toy.Call) {
 	k := tickOf{c.Job, c.Tick.UnixMilli()}
 	double := false
 	switch {

@@ -3,14 +3,16 @@ package main
 import (
 	"testing"
 	"time"
+
+	"github.com/solotick/solotick/internal/toy"
 )
 
 var start0 = time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // calls are those of an app for which everything went well from second 0 to 20.
-func goodCalls(skip func(job string, second int) bool) []Call {
+func goodCalls(skip func(job string, second int) bool) []toy.Call {
 	every := map[string]int{"heartbeat": 1, "sync-stock": 4, queueing: 6, reported: 5, "charge-cards": 8, "import-feed": 9}
-	var calls []Call
+	var calls []toy.Call
 	for job, n := range every {
 		first := int(start0.Unix()) % n
 		if first > 0 {
@@ -18,14 +20,14 @@ func goodCalls(skip func(job string, second int) bool) []Call {
 		}
 		for s := first; s <= 20; s += n {
 			if !skip(job, s) {
-				calls = append(calls, Call{Job: job, Replica: "one", Tick: start0.Add(time.Duration(s) * time.Second), Attempt: 1, Code: 200})
+				calls = append(calls, toy.Call{Job: job, Replica: "one", Tick: start0.Add(time.Duration(s) * time.Second), Attempt: 1, Code: 200})
 			}
 		}
 	}
 	return calls
 }
 
-func counted(t *testing.T, calls []Call, unmet map[tickOf]reasons, cut map[tickOf]bool) Tally {
+func counted(t *testing.T, calls []toy.Call, unmet map[tickOf]reasons, cut map[tickOf]bool) Tally {
 	t.Helper()
 	got, err := count(calls, unmet, cut, start0, start0.Add(20*time.Second))
 	if err != nil {
@@ -50,7 +52,7 @@ func TestWhatTheAppGotTwiceIsADouble(t *testing.T) {
 	if got := counted(t, append(calls, again), nil, nil); got.Doubles != 1 || got.Once != got.Due || got.Kept() {
 		t.Errorf("a tick that was fired twice: %+v", got)
 	}
-	warm := Call{Job: everywhere, Replica: "one", Tick: start0, Attempt: 1}
+	warm := toy.Call{Job: everywhere, Replica: "one", Tick: start0, Attempt: 1}
 	other := warm
 	other.Replica = "two"
 	if got := counted(t, append(calls, warm, other), nil, nil); got.Doubles != 0 {
@@ -85,7 +87,7 @@ func TestWhatTheAppNeverGotIsLostUnlessThereWasAReason(t *testing.T) {
 	if got := counted(t, calls, nil, map[tickOf]bool{k: true}); got.CutOff != 1 || !got.Kept() {
 		t.Errorf("its replica was killed: %+v", got)
 	}
-	taken := Call{Job: "heartbeat", Replica: "two", Kind: "takeover", Tick: start0.Add(3 * time.Second), Attempt: 2, Code: 200}
+	taken := toy.Call{Job: "heartbeat", Replica: "two", Kind: "takeover", Tick: start0.Add(3 * time.Second), Attempt: 2, Code: 200}
 	if got := counted(t, append(calls, taken), nil, nil); got.Once != got.Due || got.Takeovers != 1 || !got.Kept() {
 		t.Errorf("taken over before the first call: %+v", got)
 	}
@@ -93,8 +95,8 @@ func TestWhatTheAppNeverGotIsLostUnlessThereWasAReason(t *testing.T) {
 
 func TestTicksOutsideOfTheTimeAreNotCounted(t *testing.T) {
 	calls := append(goodCalls(none),
-		Call{Job: "heartbeat", Tick: start0.Add(-time.Second), Attempt: 1}, Call{Job: "heartbeat", Tick: start0.Add(-time.Second), Attempt: 1},
-		Call{Job: "heartbeat", Tick: start0.Add(21 * time.Second), Attempt: 1})
+		toy.Call{Job: "heartbeat", Tick: start0.Add(-time.Second), Attempt: 1}, toy.Call{Job: "heartbeat", Tick: start0.Add(-time.Second), Attempt: 1},
+		toy.Call{Job: "heartbeat", Tick: start0.Add(21 * time.Second), Attempt: 1})
 	if got := counted(t, calls, nil, nil); got.Once != got.Due || !got.Kept() {
 		t.Errorf("got %+v", got)
 	}

@@ -36,7 +36,7 @@ func byHand(t *testing.T, url string, header ...string) int {
 
 func TestTheToyAppPrintsItsCalls(t *testing.T) {
 	t.Parallel()
-	d := begin(t, os.Args[0], "app", "--listen", "127.0.0.1:0")
+	d := begin(t, solotick(t), "toy-app", "--listen", "127.0.0.1:0")
 	app := d.await(`^serving the toy app: POST (http://127\.0\.0\.1:\d+)/jobs/NAME$`)[0]
 	if text := fetch(t, app+"/readyz"); text != "ok\n" {
 		t.Errorf("/readyz says %q", text)
@@ -94,7 +94,7 @@ jobs:
 
 func TestTheToyAppSaysThatItsCallerHasGone(t *testing.T) {
 	t.Parallel()
-	d := begin(t, os.Args[0], "app", "--listen", "127.0.0.1:0", "--token", "secret")
+	d := begin(t, solotick(t), "toy-app", "--listen", "127.0.0.1:0", "--token", "secret")
 	app := d.await(`POST (\S+)/jobs/NAME$`)[0]
 	if code := byHand(t, app+"/jobs/a"); code != http.StatusUnauthorized {
 		t.Errorf("without the token: %d", code)
@@ -121,15 +121,16 @@ func TestATakenPortStopsTheToyAppOnlyIfItWasAskedFor(t *testing.T) {
 	if err == nil {
 		defer usual.Close()
 	} // otherwise another program has it
-	d := begin(t, os.Args[0], "app")
+	d := begin(t, solotick(t), "toy-app")
 	d.await(`^another program uses 127\.0\.0\.1:8080, so the toy app takes another port$`)
 	app := d.await(`^serving the toy app: POST (\S+)/jobs/NAME$`)[0]
 	if code := byHand(t, app+"/jobs/a"); code != http.StatusOK {
 		t.Errorf("it answers %d", code)
 	}
-	other := begin(t, os.Args[0], "app", "--listen", strings.TrimPrefix(app, "http://"))
+	other := begin(t, solotick(t), "toy-app", "--listen", strings.TrimPrefix(app, "http://"))
 	other.await(`^error: serving the toy app: .*address already in use$`)
-	other.end(1)
+	other.await(`^hint: solotick toy-app --listen 127.0.0.1:0$`)
+	other.end(3)
 	_ = d.cmd.Process.Signal(syscall.SIGINT)
 	d.end(0)
 }

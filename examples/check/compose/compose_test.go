@@ -58,7 +58,7 @@ func TestEachSidecarSharesTheNetworkOfItsApp(t *testing.T) {
 	for _, s := range sidecars(t, p) {
 		app, ok := strings.CutPrefix(s.NetworkMode, "service:")
 		beside, found := p.Services[app]
-		if !ok || !found || apps[app] || !slices.Equal(beside.Command, []string{"demo", "app", "--listen", ":8080"}) {
+		if !ok || !found || apps[app] || !slices.Equal(beside.Command, []string{"toy-app", "--listen", ":8080"}) {
 			t.Errorf("%s is in the network %s", s.Name, s.NetworkMode)
 		}
 		apps[app] = true

@@ -1,4 +1,5 @@
-package main
+// Package toy has an app that does nothing: Solotick calls its jobs while one tries it out.
+package toy
 
 import (
 	"cmp"
@@ -23,8 +24,8 @@ type Call struct {
 	Code               int // of the answer; 0 = at work, or the caller has gone
 }
 
-// Toy is the service of the demo, and of tables that are tried out. It answers POST /jobs/NAME, and GET /readyz.
-type Toy struct {
+// App is the service of the demo, and of tables that are tried out. It answers POST /jobs/NAME, and GET /readyz.
+type App struct {
 	// Answer returns the answer's code, and how long the app works before it. nil means that the caller chooses:
 	// ?take=2s makes the work last, ?code=503 sets the code.
 	Answer func(Call) (code int, after time.Duration)
@@ -33,7 +34,7 @@ type Toy struct {
 	Token  string      // if it is set, a call without `Authorization: Bearer TOKEN` gets 401
 }
 
-func (t *Toy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (t *App) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodGet && r.URL.Path == "/readyz" {
 		fmt.Fprintln(w, "ok")
 		return
@@ -74,7 +75,7 @@ func (t *Toy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (t *Toy) answer(c *Call, r *http.Request) (code int, after time.Duration, err error) {
+func (t *App) answer(c *Call, r *http.Request) (code int, after time.Duration, err error) {
 	if t.Answer != nil {
 		code, after = t.Answer(*c)
 		return code, after, nil
@@ -99,9 +100,9 @@ const usualApp = "127.0.0.1:8080"
 // appGrace is how long calls under way may take when the app is told to end.
 const appGrace = 25 * time.Second
 
-// RunApp serves a toy app at addr until ctx ends, and prints its calls. If addr is "", it listens at the usual address,
+// Run serves a toy app at addr until ctx ends, and prints its calls. If addr is "", it listens at the usual address,
 // or if another program has that, at any free port.
-func RunApp(ctx context.Context, out io.Writer, addr, token string) error {
+func Run(ctx context.Context, out io.Writer, addr, token string) error {
 	l, err := net.Listen("tcp", cmp.Or(addr, usualApp))
 	if addr == "" && errors.Is(err, syscall.EADDRINUSE) {
 		fmt.Fprintf(out, "another program uses %s, so the toy app takes another port\n", usualApp)
@@ -112,7 +113,7 @@ func RunApp(ctx context.Context, out io.Writer, addr, token string) error {
 	}
 	fmt.Fprintf(out, "serving the toy app: POST http://%s/jobs/NAME\n", l.Addr())
 	lines := log.New(out, "", log.Ltime)
-	toy := &Toy{Token: token, Began: func(c *Call) { lines.Print(c.began()) }, Ended: func(c *Call) {
+	toy := &App{Token: token, Began: func(c *Call) { lines.Print(c.began()) }, Ended: func(c *Call) {
 		switch c.Code {
 		case http.StatusOK:
 		case 0:
