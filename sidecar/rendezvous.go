@@ -92,7 +92,7 @@ func (v *rendezvous) allRefused(ctx context.Context, list []string) bool {
 	v.looking <- struct{}{}
 	defer func() { <-v.looking }()
 	if time.Since(v.seen) >= peersFreshFor {
-		_, _ = v.readPeers(ctx)
+		_, _, _ = v.readPeers(ctx)
 		v.seen = time.Now()
 	}
 	return v.allIn(list)
@@ -105,14 +105,18 @@ const beatEvery = 5 * time.Second
 const peerTimeout = 2*beatEvery + time.Second
 
 // readPeers reads which replicas have sent a heartbeat lately. After an error the peers stay as they are.
-func (v *rendezvous) readPeers(ctx context.Context) (others []service.Replica, err error) {
+// process is the one that sent the newest under this replica's own name; "" = none is known.
+func (v *rendezvous) readPeers(ctx context.Context) (others []service.Replica, process string, err error) {
 	all, err := v.store.Heartbeats(ctx)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	now, _ := v.store.Now() // Redis has just answered
 	var taking []string
 	for _, r := range all {
+		if r.Name == v.replica {
+			process = r.Process
+		}
 		if r.Name == v.replica || now.Sub(r.Seen).Abs() >= peerTimeout { // in the future: Redis' clock was set back
 			continue
 		}
@@ -122,7 +126,7 @@ func (v *rendezvous) readPeers(ctx context.Context) (others []service.Replica, e
 		}
 	}
 	v.peers.Store(&taking)
-	return others, nil
+	return others, process, nil
 }
 
 // patience is how long a replica leaves a tick that it has refused to its peers. They need less time to take it, and

@@ -101,9 +101,14 @@ func (s *Store) Beat(ctx context.Context, r Replica) error {
 // same name has written.
 func (s *Store) report(ctx context.Context, r Replica) error {
 	if len(r.Skips)+len(r.Ran) == 0 {
+		if s.reportGone.Load() {
+			return nil
+		}
 		_, err := s.redis.Do(ctx, "hdel", s.redis.Keys.Reports, r.Name)
+		s.reportGone.Store(err == nil)
 		return err
 	}
+	s.reportGone.Store(false)
 	t := reportText{Skips: map[string]skipText{}, Ran: map[string]entryText{}}
 	jobs := slices.Collect(maps.Keys(r.Skips))
 	slices.SortFunc(jobs, func(a, b string) int { return cmp.Or(r.Skips[b].At.Compare(r.Skips[a].At), cmp.Compare(a, b)) })
@@ -140,14 +145,6 @@ func Refused(err error) error {
 		return err
 	}
 	return nil
-}
-
-// ProcessOf returns the process of the newest heartbeat under a name; "" = none is known.
-func (s *Store) ProcessOf(ctx context.Context, name string) string {
-	beat, _ := s.redis.Do(ctx, "hget", s.redis.Keys.Replicas, name)
-	text, _ := beat.(string)
-	r, _ := parseReplica(name, text)
-	return r.Process
 }
 
 // Leave removes the heartbeat of a replica that has ended in order.

@@ -17,7 +17,7 @@ type Snapshot struct {
 	Runs      []lock.Running
 	Due       []lock.Due // due members: timers last, the oldest first otherwise
 	Next      time.Time  // when the first job's member that is not due comes due, by Redis' time; zero = there is none
-	NextTimer time.Time  // when the first timer that is not due comes due, by Redis' time; zero = there is none
+	NextTimer time.Time  // when the first timer that is not due comes due, by Redis' time; zero = there is none for half a minute
 	// Undecodable is how many of the timers' members that it read were skipped, because another version wrote them.
 	Undecodable int64
 	Jobs        int64 // revision of the dynamic jobs; it grows with every change, and is 0 if there never was one
@@ -31,22 +31,15 @@ type Snapshot struct {
 // begins, and the revision of the dynamic jobs. It takes one round trip, or two (see dueQueue). It reads the oldest of
 // the due timers, at most as many as timers says, and at least one.
 func (s *Store) Look(ctx context.Context, timers int64) (Snapshot, error) {
-	// The request for due members uses the latest time that Redis' clock can show: a replica must not miss by a
-	// millisecond what a nudge announced. Look then sorts them by the time in the answer, so that it takes no member
-	// before its time.
-	latest, ok := s.redis.Latest()
-	if !ok {
-		if err := s.Sync(ctx); err != nil {
-			return Snapshot{}, err
-		}
-		latest, _ = s.redis.Latest()
+	until := "+inf"
+	if now, ok := s.Now(); ok {
+		until = rds.Itoa(now.Add(foresight).UnixMilli())
 	}
-	until := latest.UnixMilli() + 1
 	var ofJobs, ofTimers dueQueue
 	var running *redis.ZSliceCmd
 	var jobs, born fields
 	at, err := s.pipelined(ctx, func(pipe redis.Pipeliner) {
-		ofJobs = askDue(ctx, pipe, s.redis.Keys.DueJobs, longestWait.Milliseconds(), until, maxDue)
+		ofJobs = askDue(ctx, pipe, s.redis.Keys.DueJobs, longestWait.Milliseconds(), "+inf", maxDue)
 		ofTimers = askDue(ctx, pipe, s.redis.Keys.DueTimers, math.MaxInt64, until, max(timers, 1))
 		// After the due members: if a run takes one of them meanwhile, the others are seen to wait for it.
 		running = pipe.ZRangeWithScores(ctx, s.redis.Keys.Running, 0, maxRunning-1)
@@ -56,7 +49,7 @@ func (s *Store) Look(ctx context.Context, timers int64) (Snapshot, error) {
 	if err != nil {
 		return Snapshot{}, fmt.Errorf("looking at what runs and what is due: %w", err)
 	}
-	newest, err := ofJobs.end(ctx, s, until)
+	newest, err := ofJobs.end(ctx, s, at.UnixMilli())
 	if err != nil {
 		return Snapshot{}, fmt.Errorf("looking at what is due: %w", err)
 	}

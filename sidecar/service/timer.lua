@@ -58,5 +58,5 @@ redis.call('ZADD', due, at, member(at, copy))              -- first: should it b
 if waits then redis.call('ZREM', due, member(setAt, setBy)) end
 redis.call('SET', timer, at .. ' ' .. copy .. (waits and ' 0 ' or ' 1 ') .. source)
 weigh(more)
-if tonumber(at) < now + 2000 then redis.pcall('PUBLISH', ARGV[8], 'due') end -- sooner than the next look of those who look by themselves
+if tonumber(at) < now + 31000 and redis.call('ZRANGE', due, 0, 0)[1] == member(at, copy) then redis.pcall('PUBLISH', ARGV[8], 'due') end -- who is at rest expects no other
 return {'SET', now, waits and 0 or 1}
