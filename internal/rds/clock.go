@@ -51,7 +51,7 @@ func (c *redisClock) observe(sent, received time.Duration, t time.Time, res time
 // noteStep notes an answer that contradicts the ones before: a step, another one, or the way back.
 func (c *redisClock) noteStep(received, lo time.Duration) {
 	switch {
-	case !c.stepping(received):
+	case !c.stepping():
 		c.lastLo, c.lastSeen, c.since = c.lo, c.at, received
 	case (lo - c.lo).Abs() > SmallStep: // another step, and not a clock that is being slewed
 		c.since = received
@@ -59,8 +59,8 @@ func (c *redisClock) noteStep(received, lo time.Duration) {
 	c.stepped = (lo - c.lastLo).Abs() > SmallStep
 }
 
-// stepping reports whether a step is not followed yet.
-func (c *redisClock) stepping(boot time.Duration) bool { return c.stepped && boot-c.since < patience }
+// stepping reports whether a step is not followed yet: no answer has shown that it lasts.
+func (c *redisClock) stepping() bool { return c.stepped && c.at-c.since < patience }
 
 // steady is the time that Redis' clock has certainly reached at a Boottime. It leaves out a step that has not lasted
 // long enough. It is false if Redis never answered.
@@ -68,7 +68,7 @@ func (c *redisClock) steady(boot time.Duration) (time.Time, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	lo, seen := c.lo, c.at
-	if c.stepping(boot) {
+	if c.stepping() {
 		lo, seen = c.lastLo, c.lastSeen
 	}
 	return time.Unix(0, int64(lo-max(boot-seen, 0)/drift+boot)).UTC(), c.taken

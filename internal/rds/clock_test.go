@@ -172,3 +172,32 @@ func TestStepOfRedisClockIsFollowedWhenItHasLastedForTenSeconds(t *testing.T) {
 		steps(t, "small", at{20: step, 25: 0}, at{20: step, 25: 0})
 	}
 }
+
+// Between two answers nobody knows whether the step lasts.
+func TestAStepIsFollowedWhenAnAnswerShowsThatItLasts(t *testing.T) {
+	epoch := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for _, back := range []bool{false, true} {
+		var c redisClock
+		answer := func(second int, off time.Duration) {
+			at := time.Duration(second) * time.Second
+			c.observe(at, at+time.Millisecond, epoch.Add(at+off), time.Microsecond)
+		}
+		offset := func(second int) time.Duration {
+			now, _ := c.steady(time.Duration(second) * time.Second)
+			return now.Sub(epoch.Add(time.Duration(second) * time.Second)).Round(time.Second)
+		}
+		answer(20, 0)
+		answer(21, time.Minute)
+		if got := offset(45); got != 0 {
+			t.Errorf("after one answer the clock is %s ahead", got)
+		}
+		want := time.Minute
+		if back {
+			want = 0
+		}
+		answer(46, want)
+		if got := offset(47); got != want {
+			t.Errorf("after the second answer it is %s ahead, want %s", got, want)
+		}
+	}
+}
