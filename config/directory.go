@@ -67,8 +67,9 @@ func readDirectory(dir string) ([]byte, error) {
 	return all.Bytes(), nil
 }
 
-// tableFiles returns the names of the files of a directory that belong to the table, sorted: those that end in .yaml or .yml.
-// Names that begin with a dot are those of editors, and of the directories behind the links of a mounted ConfigMap.
+// tableFiles returns the names of the files of a directory that belong to the table, sorted: those that end in .yaml or
+// .yml. Names that begin with a dot are those of editors, and of the directories behind the links of a mounted
+// ConfigMap.
 func tableFiles(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -192,7 +192,8 @@ func oddCodes(d *strict.Decoder, j *draft) {
 	}
 }
 
-// oddCommand warns of a command that is written for a shell but starts none, and of a shell that leaves its work behind.
+// oddCommand warns of a command that is written for a shell but starts none, and of a shell that leaves its work
+// behind.
 func oddCommand(d *strict.Decoder, j *draft) {
 	if j.Exec == nil || len(j.Exec.Command) == 0 {
 		return

@@ -15,8 +15,9 @@ import (
 // another directory, however coarse the clock of the file system is. It uses no notifications: some file systems lose
 // them, and a watch that follows links would have to be set up again at every change.
 //
-// A file has settled if it reads the same twice in a row. So Watch reports a file that is written in steps after the last
-// step, unless its writer pauses for longer than every. Watch reports a change at the latest two looks after its end.
+// A file has settled if it reads the same twice in a row. So Watch reports a file that is written in steps after the
+// last step, unless its writer pauses for longer than every. Watch reports a change at the latest two looks after its
+// end.
 //
 // Watch also reports a file that is gone or cannot be read: loading it then fails and says why. The first report comes
 // after the first two looks, whatever they see, because the file may have changed between its loading and the first

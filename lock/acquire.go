@@ -63,8 +63,8 @@ type Claim struct {
 	// claim that Redis runs after it has no effect: a run that is not wanted any more would be in the way of newer
 	// ticks.
 	Until time.Time
-	// MayNotWin says that the caller has no slot free for a run, and must not win. The script answers whether something is
-	// in the tick's way, with the same effects as for any claim, or that nothing is: Free.
+	// MayNotWin says that the caller has no slot free for a run, and must not win. The script answers whether something
+	// is in the tick's way, with the same effects as for any claim, or that nothing is: Free.
 	MayNotWin bool
 
 	// Member is the member of the due set that authorizes this run; empty = the tick comes from the table.

@@ -33,8 +33,9 @@
 //
 // Redis may stand still and run many copies of a request at once when it goes on. A late copy must not claim a tick for
 // a caller that has given up, nor a tick that a newer one has superseded. So every copy says until when, on Redis'
-// clock, it may have an effect. A caller that gives up abandons its UUID at once, repeatedly until that moment, and once
-// after it. If a copy has claimed the tick, the tick becomes due for the other replicas, even if the run was taken over.
+// clock, it may have an effect. A caller that gives up abandons its UUID at once, repeatedly until that moment, and
+// once after it. If a copy has claimed the tick, the tick becomes due for the other replicas, even if the run was taken
+// over.
 //
 // # Trust
 //
@@ -58,8 +59,8 @@
 // Redis keeps and loses lock and ledger together, so neither can prove the other. A claim without a ledger is refused.
 // The replica registers the job first, and the new ledger counts every earlier tick as settled. A run that lived
 // meanwhile hears LOST at its next extension, and ends. settle.lua knows nothing of it: under at-least-once its requeue
-// makes the tick due again. A replica that knew the old ledger reports the ticks since then ([Store.RegisterAgain]). They
-// count as missed; under at-least-once they become due once more.
+// makes the tick due again. A replica that knew the old ledger reports the ticks since then ([Store.RegisterAgain]).
+// They count as missed; under at-least-once they become due once more.
 //
 // # A tick that comes due while a run lives
 //

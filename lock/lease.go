@@ -15,8 +15,8 @@ import (
 type Lease struct {
 	store *Store
 	claim Claim
-	// Token is the fencing token, which acquire.lua makes: greater than that of every earlier run of the job, even after
-	// Redis lost its data. The system that the job writes to should refuse a token smaller than one it has seen.
+	// Token is the fencing token, which acquire.lua makes: greater than that of every earlier run of the job, even
+	// after Redis lost its data. The system that the job writes to should refuse a token smaller than one it has seen.
 	Token int64
 	// Since is the newest tick of the schedule that had succeeded when the run's tick was claimed for the first time:
 	// all runs of the tick have the same. It is zero if none is known that is older than the tick.
@@ -78,9 +78,10 @@ func (l *Lease) Verify(ctx context.Context) error {
 func (l *Lease) renewal() time.Duration { return min(l.claim.TTL/3, (l.claim.TTL-Margin)/2) }
 
 // Keep extends the lease every third of its ttl until the caller calls stop. The context that it returns ends with
-// parent. It ends with ErrLost as its cause when trust runs out, which is before the lease ends, with ErrReplaced when a
-// newer tick takes this run's place, and with ErrCancelled when an operator has cancelled the run. A run that was told to
-// end keeps its lease until stop, or until trust runs out, which only Trusted tells then. stop waits for the keeper to end.
+// parent. It ends with ErrLost as its cause when trust runs out, which is before the lease ends, with ErrReplaced when
+// a newer tick takes this run's place, and with ErrCancelled when an operator has cancelled the run. A run that was
+// told to end keeps its lease until stop, or until trust runs out, which only Trusted tells then. stop waits for the
+// keeper to end.
 func (l *Lease) Keep(parent context.Context) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	keeping, end := context.WithCancel(context.WithoutCancel(parent))

@@ -57,14 +57,16 @@ func (l *Lease) Requeue(ctx context.Context, e Ending) (Settled, error) {
 	return l.settle(ctx, settlement{verb: "requeue", ending: e, again: l.claim.takeover(0)})
 }
 
-// Interrupt is Requeue for a run whose executor has died, or has stopped. It counts as the death of a replica does, which
-// bounds how often a tick is run again. The next attempt is due after one second, and after four times as long each time.
+// Interrupt is Requeue for a run whose executor has died, or has stopped. It counts as the death of a replica does,
+// which bounds how often a tick is run again. The next attempt is due after one second, and after four times as long
+// each time.
 func (l *Lease) Interrupt(ctx context.Context, e Ending) (Settled, error) {
 	wait := time.Second << (2 * min(l.claim.Deaths, takeovers))
 	return l.settle(ctx, settlement{verb: "requeue", ending: e, again: l.claim.takeover(1), wait: wait})
 }
 
-// LastAsked stands in Due.Refused before the name of the replica that is asked last in this round, and has not refused yet.
+// LastAsked stands in Due.Refused before the name of the replica that is asked last in this round, and has not refused
+// yet.
 const LastAsked = "~"
 
 // Handover gives the tick to another replica, because this one could not even start the run. It adds this replica to

@@ -67,8 +67,9 @@ func (w *Watcher) learn(r Running, text string, now time.Duration) {
 	}
 }
 
-// Tell tells other watchers for how long this one has seen leases unchanged that are overdue, and takes back what does not
-// hold any more. It gets the runs that Unchanged got. As long as all leases are renewed in time, it asks nothing of Redis.
+// Tell tells other watchers for how long this one has seen leases unchanged that are overdue, and takes back what does
+// not hold any more. It gets the runs that Unchanged got. As long as all leases are renewed in time, it asks nothing of
+// Redis.
 func (w *Watcher) Tell(ctx context.Context, runs []Running, ttl func(job string) time.Duration) error {
 	redis := w.store.redis
 	now, ok := redis.Now()

@@ -150,8 +150,7 @@ func (c *claimer) askClaimed(wakes []yielding) ([]lock.Answer, error) {
 // staleRetry is how soon a claim is made again that came too late by Redis' clock.
 const staleRetry = 50 * time.Millisecond
 
-// ensureRegistered makes the wake's job known to Redis before its first claim: Redis counts missed ticks from then
-// on.
+// ensureRegistered makes the wake's job known to Redis before its first claim: Redis counts missed ticks from then on.
 func (c *claimer) ensureRegistered(ctx context.Context, w *wake) error {
 	for !w.job.isKnown() {
 		if err := c.registrar.register(ctx, w.job); err != nil && !sleepFor(ctx, lookEvery/4) {

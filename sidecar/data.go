@@ -9,7 +9,8 @@ import (
 	"github.com/solotick/solotick/sidecar/service"
 )
 
-// dataReads is how often a replica asks for the data of a run, dataRetry apart, before it leaves the run to another one.
+// dataReads is how often a replica asks for the data of a run, dataRetry apart, before it leaves the run to another
+// one.
 const (
 	dataReads = 5
 	dataRetry = 250 * time.Millisecond

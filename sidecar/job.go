@@ -30,8 +30,9 @@ func (j *job) inForce() *spec {
 	return j.spec
 }
 
-// put puts another spec in force, nil if the job leaves the table. True if the new spec has other ticks. If the newest ones
-// up to at are the same, the job goes on with all that it knows. Else it does not take those that came due before at.
+// put puts another spec in force, nil if the job leaves the table. True if the new spec has other ticks. If the newest
+// ones up to at are the same, the job goes on with all that it knows. Else it does not take those that came due before
+// at.
 func (j *job) put(next *spec, at time.Time) (others bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -4,8 +4,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// jobInfo is solotick_job_info: what the jobs at work are, at each scrape. An alert takes owner, runbook and severity from it.
-// The jobs' other labels are not in it: all series of a metric have the same label names, and each job may have others.
+// jobInfo is solotick_job_info: what the jobs at work are, at each scrape. An alert takes owner, runbook and severity
+// from it. The jobs' other labels are not in it: all series of a metric have the same label names, and each job may
+// have others.
 type jobInfo struct{ jobs func() roster }
 
 var jobInfoDesc = perJob("job_info", "1; when the job runs, whom to call and what to do when it fails.",

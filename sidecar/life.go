@@ -33,8 +33,7 @@ var (
 	errShutdown = errors.New("the shutdown grace is over")
 )
 
-// lookEvery is how often a replica reads the running set and the due set: one round trip, which also reads Redis'
-// time.
+// lookEvery is how often a replica reads the running set and the due set: one round trip, which also reads Redis' time.
 const lookEvery = time.Second
 
 // NoTable is why a replica that has started with a broken table takes no ticks.

@@ -9,8 +9,8 @@ import (
 	"github.com/solotick/solotick/sidecar/service"
 )
 
-// looker reads the service's runs and due members once a second, for as long as the replica accepts work, and less often
-// at rest. It hands the answer to the parts that deal with it, one after the other.
+// looker reads the service's runs and due members once a second, for as long as the replica accepts work, and less
+// often at rest. It hands the answer to the parts that deal with it, one after the other.
 type looker struct {
 	store     *service.Store
 	jobs      func() roster

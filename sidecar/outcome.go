@@ -64,8 +64,8 @@ const (
 	shutdown       outcome = "shutdown"
 )
 
-// handedOver stands in the history for a tick that this replica could not start and gave to another one. It is no fate of
-// the tick, so it is not among the counted outcomes.
+// handedOver stands in the history for a tick that this replica could not start and gave to another one. It is no fate
+// of the tick, so it is not among the counted outcomes.
 const handedOver outcome = service.HandedOver
 
 var outcomes = [...]outcome{succeeded, failed, timedOut, lostLock, replaced, cancelled, declined, observed, notStarted,

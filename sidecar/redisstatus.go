@@ -29,7 +29,8 @@ type redisStatus struct {
 	announced    string                       // the last text that announce has logged
 }
 
-// answered logs when Redis is of no use to a look or a heartbeat, and when it is again. True if Redis has come, or come back.
+// answered logs when Redis is of no use to a look or a heartbeat, and when it is again. True if Redis has come, or come
+// back.
 func (s *redisStatus) answered(err error) (came bool) {
 	came = err == nil && (!s.up || !s.answeredOnce.Load())
 	switch {

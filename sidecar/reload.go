@@ -62,8 +62,8 @@ func (s *Sidecar) SetDynamic(jobs []config.Job) error {
 	return nil
 }
 
-// swapJobs puts jobs to work. It fails only if the replica drains. If a job's ticks stay the same, it goes on with them:
-// none is lost, and none fires twice.
+// swapJobs puts jobs to work. It fails only if the replica drains. If a job's ticks stay the same, it goes on with
+// them: none is lost, and none fires twice.
 func (s *Sidecar) swapJobs(t *config.Table, dynamic []config.Job) error {
 	if s.accepting.Err() != nil {
 		return errDraining

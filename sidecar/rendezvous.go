@@ -12,8 +12,8 @@ import (
 	"github.com/solotick/solotick/sidecar/service"
 )
 
-// rendezvous knows the other replicas, which of them asks first for a tick, by rendezvous hashing, and which due tick is
-// left to others. The others ask a moment later and find most ticks claimed. Redis runs fewer scripts, and the runs
+// rendezvous knows the other replicas, which of them asks first for a tick, by rendezvous hashing, and which due tick
+// is left to others. The others ask a moment later and find most ticks claimed. Redis runs fewer scripts, and the runs
 // spread over the replicas. Only the load depends on it: replicas that disagree race for the tick as without it.
 type rendezvous struct {
 	replica string // this one
@@ -79,8 +79,7 @@ func (v *rendezvous) allIn(list []string) bool {
 	return others == nil || !slices.ContainsFunc(*others, func(p string) bool { return !slices.Contains(list, p) })
 }
 
-// peersFreshFor is how long allRefused relies on the peers that it read: a thousand jobs may be refused at one
-// instant.
+// peersFreshFor is how long allRefused relies on the peers that it read: a thousand jobs may be refused at one instant.
 const peersFreshFor = 100 * time.Millisecond
 
 // allRefused reports whether a list contains all replicas that take ticks, this one among them. Before it says yes, it

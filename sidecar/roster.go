@@ -74,9 +74,8 @@ func (a *atWork) newSpec(c *config.Job) *spec {
 	return sp
 }
 
-// admitted executes a job or timer of the API. At each attempt it asks the table in force whether the call is
-// allowed. The API has asked a table too, but perhaps another one, and a client that writes to Redis directly asks
-// none.
+// admitted executes a job or timer of the API. At each attempt it asks the table in force whether the call is allowed.
+// The API has asked a table too, but perhaps another one, and a client that writes to Redis directly asks none.
 type admitted struct {
 	execute.Executor
 	job   *config.Job

@@ -144,7 +144,8 @@ func (g *slots) grantWaiting() {
 	})
 }
 
-// setUnready changes why the app is not ready, as it said when it was asked; "" if it is. It returns what it was before.
+// setUnready changes why the app is not ready, as it said when it was asked; "" if it is. It returns what it was
+// before.
 func (g *slots) setUnready(why string, asked time.Time) (before string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	"github.com/solotick/solotick/sidecar/service"
 )
 
-// takeover deals with runs whose replica is gone: it records each as interrupted or cancelled, once. Under at-least-once
-// the tick of an interrupted run becomes due again.
+// takeover deals with runs whose replica is gone: it records each as interrupted or cancelled, once. Under
+// at-least-once the tick of an interrupted run becomes due again.
 type takeover struct {
 	replica string          // this one
 	died    map[string]bool // nodes of the earlier processes in this one's place

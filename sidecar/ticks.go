@@ -121,8 +121,8 @@ func (t *ticks) registeredAs(fingerprint string, l lock.Ledger) {
 	t.knownTo = newestOf(t.knownTo, l.Tick)
 }
 
-// registration is what this replica knew of the job, which Redis is told in case it has lost its data. Under at-least-once
-// that includes the ticks that came due since and have to be fired late.
+// registration is what this replica knew of the job, which Redis is told in case it has lost its data. Under
+// at-least-once that includes the ticks that came due since and have to be fired late.
 func (t *ticks) registration(sp *spec, at time.Time) lock.Before {
 	b := lock.Before{
 		Born:    t.born,

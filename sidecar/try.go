@@ -10,7 +10,8 @@ import (
 	"github.com/solotick/solotick/sidecar/execute"
 )
 
-// Trial is one run of a job by itself: without Redis, and so without a lock, a fencing token and a place in the history.
+// Trial is one run of a job by itself: without Redis, and so without a lock, a fencing token and a place in the
+// history.
 type Trial struct {
 	Service, Replica string
 	Job              config.Job

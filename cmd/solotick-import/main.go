@@ -1,4 +1,5 @@
-// Command solotick-import makes a table for Solotick from crontabs, from Kubernetes CronJobs, or from an iCalendar file.
+// Command solotick-import makes a table for Solotick from crontabs, from Kubernetes CronJobs, or from an iCalendar
+// file.
 package main
 
 import (

@@ -11,15 +11,17 @@ import (
 )
 
 const (
-	// settled is how long a start usually takes at most: until then the replica asks Redis, registers its jobs and fires
-	// the first ticks. With thousands of jobs on a busy machine it takes longer, so each wait is only twice the last.
+	// settled is how long a start usually takes at most: until then the replica asks Redis, registers its jobs and
+	// fires the first ticks. With thousands of jobs on a busy machine it takes longer, so each wait is only twice the
+	// last.
 	settled = 2 * time.Second
 	// tidied is how often the replica returns memory in the end.
 	tidied = time.Minute
 )
 
 // limitMemory has the heap stay within three quarters of the memory that the container may have, as far as collecting
-// garbage earlier can do that. The rest is for the binary's pages, the kernel's buffers and bursts. GOMEMLIMIT goes before.
+// garbage earlier can do that. The rest is for the binary's pages, the kernel's buffers and bursts. GOMEMLIMIT goes
+// before.
 func limitMemory(container int64) {
 	if container > 0 && os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(container / 4 * 3)

@@ -19,7 +19,8 @@ import (
 // half a change is never put in force.
 const lookAtTable = time.Second
 
-// complainEvery is how often a replica without a usable table reads it again, and so logs what is wrong. Tests are in a hurry.
+// complainEvery is how often a replica without a usable table reads it again, and so logs what is wrong. Tests are in a
+// hurry.
 var complainEvery = time.Minute
 
 // reloadWhenTold reloads the table whenever its file changes or SIGHUP arrives, until ctx ends. source is the content
@@ -44,7 +45,8 @@ func (a *app) reloadWhenTold(ctx context.Context, background *sync.WaitGroup, s 
 		for {
 			select {
 			case <-changed:
-				// The first report comes even if the file is as it was. To read thousands of jobs takes as long as the start.
+				// The first report comes even if the file is as it was. To read thousands of jobs takes as long as the
+				// start.
 				if found, err := config.ReadFile(a.config); err == nil && sha256.Sum256(found) == inForce {
 					continue
 				}

@@ -81,7 +81,8 @@ replica also says which ticks another one has fired.`,
 	return c
 }
 
-// run runs one replica, which calls no job if it only observes. levelGiven says that the user chose the level of the log.
+// run runs one replica, which calls no job if it only observes. levelGiven says that the user chose the level of the
+// log.
 func (a *app) run(observe, levelGiven bool) error {
 	if a.config == standardInput {
 		return &failure{code: exitUsage, err: errors.New("run needs a file with the table: it reads the file again when that changes"),
@@ -292,7 +293,8 @@ func (a *app) signals(log *slog.Logger) (ctx context.Context, end context.Cancel
 	}
 }
 
-// another waits for a second signal. It ignores a SIGTERM that repeats the first one within sameSignal. ok is false at the end.
+// another waits for a second signal. It ignores a SIGTERM that repeats the first one within sameSignal. ok is false at
+// the end.
 func another(got <-chan os.Signal, first os.Signal) (s os.Signal, ok bool) {
 	came := time.Now()
 	for s = range got {

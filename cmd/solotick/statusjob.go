@@ -110,7 +110,8 @@ func (c *card) when(t time.Time) string {
 	return fmt.Sprintf("%s (%s)", formatTime(t), ago(c.Now, t))
 }
 
-// runs adds the last runs of the job: that of the schedule, of an every-replica job on each replica, and a newer one by hand.
+// runs adds the last runs of the job: that of the schedule, of an every-replica job on each replica, and a newer one by
+// hand.
 func (c *card) runs(j config.Job) {
 	add := func(name string, e *service.Entry) {
 		if e != nil {

@@ -397,7 +397,8 @@ func resultWords(results []service.Entry) string {
 	return "mixed"
 }
 
-// resultNotes returns a line for each replica whose last run failed or has a detail. Replicas that say the same share one.
+// resultNotes returns a line for each replica whose last run failed or has a detail. Replicas that say the same share
+// one.
 func (s status) resultNotes(results []service.Entry) []string {
 	type said struct{ outcome, detail string }
 	var (

@@ -110,7 +110,8 @@ func spanOptions(env func(string) string) (*trace.Options, error) {
 	return o, err
 }
 
-// collector is where spans are sent: the address for traces as it is, or the one for all signals with its path for traces.
+// collector is where spans are sent: the address for traces as it is, or the one for all signals with its path for
+// traces.
 func collector(ofTraces, ofAll string) (string, error) {
 	raw := ofTraces
 	if raw == "" {

@@ -139,7 +139,8 @@ func (a *app) try(name string, given moment, data []byte, o output) error {
 	return err
 }
 
-// reportsTo serves the reports of a job's app, until ctx ends, on a free port. It returns nil if the job's answer ends the run.
+// reportsTo serves the reports of a job's app, until ctx ends, on a free port. It returns nil if the job's answer ends
+// the run.
 func reportsTo(ctx context.Context, background *sync.WaitGroup, job config.Job, replica string) (*callback.Runs, error) {
 	if job.HTTP == nil || job.HTTP.Async == nil {
 		return nil, nil

@@ -11,7 +11,8 @@ import (
 
 var plural = text.Plural
 
-// formatTime writes a time as RFC 3339 in UTC, with a fraction only if there is one. Every verb reads it as that instant.
+// formatTime writes a time as RFC 3339 in UTC, with a fraction only if there is one. Every verb reads it as that
+// instant.
 func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.999Z07:00") }
 
 // formatClock writes a time in UTC, without the date if it is that of now.

@@ -48,7 +48,8 @@ const maxLength = 500
 // and do not repeat it.
 func Parse(expr string, o Options) (*Schedule, error) { return ParseAll([]string{expr}, o) }
 
-// ParseAll reads the expressions of a schedule that has the ticks of all of them. A tick on which two agree is one tick.
+// ParseAll reads the expressions of a schedule that has the ticks of all of them. A tick on which two agree is one
+// tick.
 func ParseAll(exprs []string, o Options) (*Schedule, error) {
 	zone, err := loadZone(o.TimeZone)
 	if err != nil {

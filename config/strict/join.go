@@ -13,9 +13,10 @@ type File struct {
 	Data []byte
 }
 
-// ReadAll is Read for a text in several files. The files are read one by one, and joined as if one stood below the other: their
-// lists under the key named list become one list, and any other key at the top level may be in one file only. Keys for
-// extensions belong to their file. Problems of the whole have the name that Begin got. A nil tree means that problems are recorded.
+// ReadAll is Read for a text in several files. The files are read one by one, and joined as if one stood below the
+// other: their lists under the key named list become one list, and any other key at the top level may be in one file
+// only. Keys for extensions belong to their file. Problems of the whole have the name that Begin got. A nil tree means
+// that problems are recorded.
 func (d *Decoder) ReadAll(files []File, list string) *yaml.Node {
 	joined := joiner{src: source{name: d.src.name, keys: d.Root, stretches: map[int][]stretch{}}, hidden: map[*yaml.Node]bool{}}
 	before := len(d.Problems)

@@ -1,8 +1,9 @@
 // Package credentials reads the files with which Solotick proves itself to others: tokens, certificates, keys and
 // secrets. It reads a file for each use, so one that is replaced needs no restart.
 //
-// A file may be read while somebody writes it. So a change counts only when it is a second old, and damaged contents never
-// replace good ones. The limit: a writer that stops for longer than a second in the middle of a token is not noticed.
+// A file may be read while somebody writes it. So a change counts only when it is a second old, and damaged contents
+// never replace good ones. The limit: a writer that stops for longer than a second in the middle of a token is not
+// noticed.
 package credentials
 
 import (
@@ -63,7 +64,8 @@ func (k *Kept[T]) Get(ctx context.Context) (value T, err error) {
 	return value, err
 }
 
-// Now is Get for a receiver that refuses a value of a file that is half written: it does not wait for changes to settle.
+// Now is Get for a receiver that refuses a value of a file that is half written: it does not wait for changes to
+// settle.
 func (k *Kept[T]) Now() (value T, err error) {
 	got, _, err := k.look(false)
 	if err == nil {

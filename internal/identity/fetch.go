@@ -91,7 +91,8 @@ func answer(client *http.Client, r *http.Request) ([]byte, error) {
 	return body, nil
 }
 
-// errorCode finds the code of an error in the answers of the three clouds: "error": "invalid_client", <Code>AccessDenied</Code>.
+// errorCode finds the code of an error in the answers of the three clouds: "error": "invalid_client",
+// <Code>AccessDenied</Code>.
 var errorCode = regexp.MustCompile(`(?:"(?:error|code)"\s*:\s*"|<Code>)([A-Za-z_]{1,60})["<]`)
 
 // oauth reads an answer with an access token. The token is got again when half of its life is over.

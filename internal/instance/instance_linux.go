@@ -75,7 +75,8 @@ func take(f *os.File, boot, id string) (dead []Process, err error) {
 	return dead, write(f, origin, append(dead[:len(dead):len(dead)], Process{ID: id, Session: session}))
 }
 
-// lock locks a file for as long as it is open. os.OpenFile has it closed in programs that this process becomes or starts.
+// lock locks a file for as long as it is open. os.OpenFile has it closed in programs that this process becomes or
+// starts.
 func lock(f *os.File) error {
 	for try := 1; ; try++ {
 		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)

@@ -67,8 +67,9 @@ type rawConn struct {
 	syscall.Conn
 }
 
-// Guard wraps a connection to a Redis and checks what it reads. With TLS, wrap the TLS connection, so that the decrypted bytes
-// are checked. After Read has returned an *Error, it returns no more data; close the connection as usual.
+// Guard wraps a connection to a Redis and checks what it reads. With TLS, wrap the TLS connection, so that the
+// decrypted bytes are checked. After Read has returned an *Error, it returns no more data; close the connection as
+// usual.
 func Guard(c net.Conn) net.Conn {
 	guarded := &conn{Conn: c}
 	if raw, ok := c.(syscall.Conn); ok {

@@ -11,7 +11,8 @@ import (
 const (
 	// maxBatch bounds, in bytes, the answer to one write of the client: one request, or a pipeline of them.
 	maxBatch = 8 << 20
-	// maxReply bounds a reply behind that bound, or one that the client did not ask for: one timer has 64 KiB, and its mark.
+	// maxReply bounds a reply behind that bound, or one that the client did not ask for: one timer has 64 KiB, and its
+	// mark.
 	maxReply = 72 << 10
 	// maxMessage bounds a message of a subscription. A nudge has a hundred bytes, and so has a message of a Sentinel.
 	maxMessage = 8 << 10
@@ -96,7 +97,8 @@ func (s *scanner) scan(p []byte, granted func() bool) (wrong string) {
 				if s.requests {
 					return fmt.Sprintf("a request that begins with the byte %q", s.kind)
 				}
-				// Attributes (|) are unknown, too: Redis sends none unless it is asked to, and a client reads them by recursion.
+				// Attributes (|) are unknown, too: Redis sends none unless it is asked to, and a client reads them by
+				// recursion.
 				return fmt.Sprintf("a reply that begins with the byte %q", s.kind)
 			case line:
 				s.size = 0

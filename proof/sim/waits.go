@@ -175,8 +175,8 @@ type hasty struct {
 // whose clock is far behind, the tick has not come yet.
 func (w *world) checkHasty() {
 	for _, h := range w.redis.hasty {
-		j := w.during(h.job, h.at-h.waited, h.at)
-		worth := j == nil || j.Missed == config.All || j.ConcurrencyPolicy == config.Queue || w.dueOf(j, w.next(j, h.before)) > h.at
+		j := w.during(h.job, h.at, h.at) // the table may have changed since the tick came due
+		worth := j != nil && (j.Missed == config.All || j.ConcurrencyPolicy == config.Queue || w.dueOf(j, w.next(j, h.before)) > h.at)
 		if worth && h.replica.place != w.plan.Behind-1 && !w.paused(h.job, h.at-h.waited, h.at) && !w.disturbed(-1, h.at-h.waited-recovery, h.at) {
 			w.violatedAt(h.at, "by hand", h.job, "the run of tick %s that was asked for began before tick %s of the schedule, which was due for %s",
 				stamp(h.tick), stamp(h.before), h.waited)

@@ -45,7 +45,8 @@ type problemJSON struct {
 	Hint    string `json:"hint,omitempty"`
 }
 
-// asJSON turns a function that answers or refuses a request into a handler. It refuses all parameters but the known ones.
+// asJSON turns a function that answers or refuses a request into a handler. It refuses all parameters but the known
+// ones.
 func asJSON(serve func(*http.Request) (*answer, error), known ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var a *answer

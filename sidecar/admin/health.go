@@ -59,8 +59,9 @@ const (
 var making = make(chan struct{}, 1)
 
 // inTurn bounds the memory of large answers. The parts of an answer have several times the size of its text. So one
-// request at a time makes its text, and the rest is free before the text is sent: a reader may be slow. A request that gets
-// no place in time is refused with text, and one behind twelve that wait at once: a flood would keep heartbeats of apps out.
+// request at a time makes its text, and the rest is free before the text is sent: a reader may be slow. A request that
+// gets no place in time is refused with text, and one behind twelve that wait at once: a flood would keep heartbeats of
+// apps out.
 func inTurn(text http.Handler, refuse func(w http.ResponseWriter, text string)) http.Handler {
 	line, places, turn := make(chan struct{}, 4*maxLarge), make(chan struct{}, maxLarge), make(chan struct{}, 1)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

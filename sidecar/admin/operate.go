@@ -36,7 +36,8 @@ const maxTrigger = config.MaxData + 16<<10
 // finder returns the job of a name, or refuses it.
 type finder func(context.Context, string) (config.Job, error)
 
-// asked reads a request about the job in the path. The body, of that many bytes at most, is read into in, whose author is by.
+// asked reads a request about the job in the path. The body, of that many bytes at most, is read into in, whose author
+// is by.
 func (a *api) asked(r *http.Request, find finder, most int64, in any, by *author) (j config.Job, o *service.Operator, err error) {
 	if j, err = find(r.Context(), r.PathValue("job")); err == nil {
 		err = decodeUpTo(r, most, in)

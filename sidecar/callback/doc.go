@@ -7,8 +7,9 @@
 //   - The lease of the run lasts: a heartbeat is refused if the lease may end before.
 //   - The replica does not take the run for ended, unless the app has finished it.
 //
-// So an app that works only as long as it may has stopped before another run of its job begins, even if its replica dies.
-// An app that stands still for longer than it may, and then works on, is not stopped: the fencing token is for that.
+// So an app that works only as long as it may has stopped before another run of its job begins, even if its replica
+// dies. An app that stands still for longer than it may, and then works on, is not stopped: the fencing token is for
+// that.
 //
 //	         Open                 heartbeat, 202            heartbeat
 //	call ──────────▶ open ─────────────────────▶ works ◀──────────────┐

@@ -68,8 +68,9 @@ func New(address string) *Runs {
 	return &Runs{address: address, calls: map[name]*Call{}}
 }
 
-// Open makes an attempt of a run known, with a token of its own. The app has to send a heartbeat at least that often. lasts
-// reports whether the lease of the run lasts for at least a time; nil = it always does. The caller closes the Call.
+// Open makes an attempt of a run known, with a token of its own. The app has to send a heartbeat at least that often.
+// lasts reports whether the lease of the run lasts for at least a time; nil = it always does. The caller closes the
+// Call.
 func (r *Runs) Open(run string, heartbeat time.Duration, lasts func(time.Duration) bool) *Call {
 	c := &Call{of: r, name: name{run, rand.Text()}, Heartbeat: heartbeat, lasts: lasts, ended: make(chan struct{})}
 	r.mu.Lock()

@@ -21,8 +21,8 @@ const RunBegan = "+"
 // Listen receives the nudges of the service's replicas until ctx ends. It calls due with the name of a job that was
 // resumed. It calls due with "" when something became due now or the dynamic jobs were changed; the next Look tells
 // which. It calls due with AnyJob each time that the subscription is established, at first and after its connection was
-// lost, and with RunBegan. If a run is being replaced, Listen has its keeper ask at once. A lost nudge, as when Redis is away, costs only
-// the time until the next Look.
+// lost, and with RunBegan. If a run is being replaced, Listen has its keeper ask at once. A lost nudge, as when Redis
+// is away, costs only the time until the next Look.
 func (s *Store) Listen(ctx context.Context, due func(job string)) {
 	for try := 0; ; try++ {
 		if s.hear(ctx, due) {
@@ -37,7 +37,8 @@ func (s *Store) Listen(ctx context.Context, due func(job string)) {
 // Listens reports whether messages reach this replica, as far as it knows.
 func (s *Store) Listens() bool { return s.listens.Load() }
 
-// Doubt has Listens wait for a message, or for the answer to a ping: Redis was away, and perhaps the subscription with it.
+// Doubt has Listens wait for a message, or for the answer to a ping: Redis was away, and perhaps the subscription with
+// it.
 func (s *Store) Doubt() { s.listens.Store(false) }
 
 // A channel may be silent for so long before hear checks its connection. At rest messages are few, and each ping costs.

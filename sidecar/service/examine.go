@@ -37,8 +37,9 @@ type Finding struct {
 	Do    string `json:"do,omitempty"`    // "" if there is nothing to be done, or nothing is known
 }
 
-// Examine looks at all of Redis that Solotick relies on, with the rights of its own user. For that it writes four keys of its own,
-// which vanish after a second. If Redis cannot be reached, the first finding says so, and there is no other.
+// Examine looks at all of Redis that Solotick relies on, with the rights of its own user. For that it writes four keys
+// of its own, which vanish after a second. If Redis cannot be reached, the first finding says so, and there is no
+// other.
 func (s *Store) Examine(ctx context.Context) []Finding {
 	x := &examination{store: s}
 	if !x.connection(ctx) {

@@ -80,7 +80,8 @@ func (s *Store) States(ctx context.Context, jobs []string) (map[string]Ledger, e
 	var running *redis.ZSliceCmd
 	ledgers := make(map[string]*redis.MapStringStringCmd, len(jobs))
 	now, err := s.pipelined(ctx, func(pipe redis.Pipeliner) {
-		// The pipeline reads the due set before the runs: if a tick is claimed in between, States sees it twice, not never.
+		// The pipeline reads the due set before the runs: if a tick is claimed in between, States sees it twice, not
+		// never.
 		due = pipe.ZRange(ctx, s.redis.Keys.DueJobs, 0, maxWaiting-1)
 		running = pipe.ZRangeWithScores(ctx, s.redis.Keys.Running, 0, maxRunning-1)
 		for _, job := range jobs {
@@ -205,7 +206,8 @@ func readLedger(job string, fields map[string]string, now time.Time) Ledger {
 	return l
 }
 
-// readEntry reads an entry that the ledger keeps; nil if there is none. Entries that a script writes do not name the job.
+// readEntry reads an entry that the ledger keeps; nil if there is none. Entries that a script writes do not name the
+// job.
 func readEntry(job, text string) *Entry {
 	e, err := parseEntry(text)
 	if err != nil {

@@ -207,8 +207,9 @@ func (s *Store) Cancel(ctx context.Context, job string, runs []string, id string
 	return strings.Fields(lived), nil
 }
 
-// CancelWaiting drops what waits of a job because somebody asked for it, and returns the ticks. Runs that live go on. If Redis
-// gives no answer until the given time on its clock, nothing is dropped after that. id and the errors are as with Cancel.
+// CancelWaiting drops what waits of a job because somebody asked for it, and returns the ticks. Runs that live go on.
+// If Redis gives no answer until the given time on its clock, nothing is dropped after that. id and the errors are as
+// with Cancel.
 func (s *Store) CancelWaiting(ctx context.Context, job, id string, until time.Time) ([]time.Time, error) {
 	k := s.redis.Keys
 	made, err := s.operateOn(ctx, cancelScript, "cancelling", job, id, []string{k.Ledger(job), k.Memo(id), k.Acts, k.DueJobs, k.Runs},

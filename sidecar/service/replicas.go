@@ -42,7 +42,8 @@ type Replica struct {
 	Skips   map[string]Skip  `json:"-"`                 // job → its newest skipped tick; a tick that another fired is not skipped
 	Ran     map[string]Entry `json:"-"`                 // job that runs on every replica → its newest run on this one
 	Process string           `json:"process,omitempty"` // tells this process from another one of the same name; "" = unknown
-	// Environment is where it belongs to, such as a namespace; "" = not said. Those that differ should not share a service.
+	// Environment is where it belongs to, such as a namespace; "" = not said. Those that differ should not share a
+	// service.
 	Environment string    `json:"environment,omitempty"`
 	Twin        bool      `json:"twin,omitempty"` // another process has the same name
 	Seen        time.Time `json:"-"`              // Redis' time of the heartbeat, as its sender estimates it
@@ -158,7 +159,8 @@ func (s *Store) Leave(ctx context.Context, name string) error {
 }
 
 // Replicas returns the replicas whose heartbeat is less than a day old, sorted by name, and removes the others. A
-// replica that was silent for longer than HeartbeatTimeout has probably ended without Leave: if it was draining, it has.
+// replica that was silent for longer than HeartbeatTimeout has probably ended without Leave: if it was draining, it
+// has.
 func (s *Store) Replicas(ctx context.Context) ([]Replica, error) {
 	all, err := s.Heartbeats(ctx)
 	if err != nil || len(all) == 0 {

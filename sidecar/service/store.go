@@ -37,7 +37,8 @@ func New(client redis.UniversalClient, name string, o lock.Options) (*Store, err
 	return &Store{Locks: lock.Over(r), redis: r, state: &state{}}, nil
 }
 
-// Now, Reached and Steady are Redis' time as rds.Redis estimates it from the answers so far; false if there was none yet.
+// Now, Reached and Steady are Redis' time as rds.Redis estimates it from the answers so far; false if there was none
+// yet.
 func (s *Store) Now() (time.Time, bool) { return s.redis.Now() }
 
 // Reached is the time that Redis' clock has certainly reached.

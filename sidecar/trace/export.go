@@ -155,7 +155,8 @@ func (e *Exporter) send(ctx context.Context, spans []Span) (rejected int64, err 
 	}
 }
 
-// post makes one attempt. again is how long the collector wants to be left alone; below zero, it wants no other attempt.
+// post makes one attempt. again is how long the collector wants to be left alone; below zero, it wants no other
+// attempt.
 func (e *Exporter) post(ctx context.Context, body []byte) (rejected int64, again time.Duration, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, e.Timeout, fmt.Errorf("no answer within %s", e.Timeout))
 	defer cancel()

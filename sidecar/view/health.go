@@ -52,7 +52,8 @@ func (l *Look) fails(j config.Job) bool {
 	return l.States[j.Name].Streak > 0
 }
 
-// LastScheduled returns the run that ended the newest tick of the schedule; nil if there is none. Last may be a run by hand.
+// LastScheduled returns the run that ended the newest tick of the schedule; nil if there is none. Last may be a run by
+// hand.
 func (l *Look) LastScheduled(j config.Job) *service.Entry {
 	if j.Guarantee == config.EveryReplica {
 		return l.Last(j)
@@ -64,7 +65,8 @@ func (l *Look) LastScheduled(j config.Job) *service.Entry {
 	return state.Scheduled
 }
 
-// Overdue returns the tick that came due and that no replica runs, although nothing holds it back; zero if there is none.
+// Overdue returns the tick that came due and that no replica runs, although nothing holds it back; zero if there is
+// none.
 func (l *Look) Overdue(j config.Job) time.Time {
 	state, known := l.States[j.Name]
 	if !known || j.Suspend || j.Schedule == nil || j.Guarantee == config.EveryReplica || state.IsPaused() || len(state.Running) > 0 {
@@ -110,7 +112,8 @@ type Summary struct {
 	Ready       int    `json:"readyReplicas"`
 }
 
-// Bad reports whether somebody should look after the service: a job fails or is overdue, or no replica would fire a tick.
+// Bad reports whether somebody should look after the service: a job fails or is overdue, or no replica would fire a
+// tick.
 func (s *Summary) Bad() bool { return s.Failing > 0 || s.Overdue > 0 || s.Ready == 0 }
 
 // Summary sums the look up. A job that fails and is overdue counts as both.

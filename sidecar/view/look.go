@@ -136,5 +136,6 @@ func (l *Look) Last(j config.Job) *service.Entry {
 	return last
 }
 
-// Twins reports whether two processes use the name of a replica. Then each of them overwrites the heartbeat of the other.
+// Twins reports whether two processes use the name of a replica. Then each of them overwrites the heartbeat of the
+// other.
 func (l *Look) Twins(r service.Replica) bool { return r.Twin && !l.Silent(r) }

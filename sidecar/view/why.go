@@ -15,7 +15,8 @@ import (
 	"github.com/solotick/solotick/sidecar/service"
 )
 
-// Why tells what became of a tick, or how a job stands, in the JSON of `why -o json` and GET /v1/jobs/{job}/ticks/{tick}.
+// Why tells what became of a tick, or how a job stands, in the JSON of `why -o json` and GET
+// /v1/jobs/{job}/ticks/{tick}.
 type Why struct {
 	Job        string `json:"job"`
 	Tick       string `json:"tick,omitempty"` // "" = it is about the job as it stands

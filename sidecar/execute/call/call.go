@@ -60,8 +60,7 @@ type caller struct {
 // New returns the executor of an http job, and prepares as much of its calls as possible. If the table's check would
 // have refused the URL, every Execute fails.
 //
-// If the table has no Content-Type header, a body that is JSON is announced as JSON, and any other body as plain
-// text.
+// If the table has no Content-Type header, a body that is JSON is announced as JSON, and any other body as plain text.
 //
 // Redirects are followed if they keep the method: 307 and 308, for GET and HEAD also 301, 302 and 303. Any other
 // redirect is the answer: a POST that becomes a GET of a login page, answered 200, is no success of the job. A
@@ -209,8 +208,7 @@ func (e *caller) send(ctx context.Context, r execute.Run, p proof) (res execute.
 		a, err := e.transport.showing(p.tls, foreign).call(c.context(ctx), req, keep, m)
 		m = beginning{await: context.Cause, sent: func() {}} // a redirected call has begun before
 		if err != nil && hops > 0 {
-			// The server that redirects has got the request, and may have begun. A dead second address proves
-			// nothing.
+			// The server that redirects has got the request, and may have begun. A dead second address proves nothing.
 			err = fmt.Errorf("redirected to %q: %w", u.Host, err)
 			return resultOfBroken(ctx, a, err, false), foreign
 		}
@@ -332,8 +330,7 @@ func (e *caller) resultOf(a answer, from *url.URL, now time.Time) execute.Result
 	return res
 }
 
-// retryAfter reads a Retry-After header, in seconds or as a date. It returns the rest of that time at now, 0 for
-// none.
+// retryAfter reads a Retry-After header, in seconds or as a date. It returns the rest of that time at now, 0 for none.
 func retryAfter(s string, now time.Time) time.Duration {
 	s = strings.TrimSpace(s)
 	if n, err := strconv.ParseUint(s, 10, 64); err == nil {

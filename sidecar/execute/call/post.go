@@ -12,8 +12,7 @@ import (
 	"github.com/solotick/solotick/sidecar/execute"
 )
 
-// mostPostRedirects is less than a job may follow: a server that has moved redirects once, and a second time to
-// https.
+// mostPostRedirects is less than a job may follow: a server that has moved redirects once, and a second time to https.
 const mostPostRedirects = 3
 
 // Post sends a short text, once, to a URL that may lead anywhere. It returns the code of the answer and the time in

@@ -89,7 +89,8 @@ func (c *course) context(ctx context.Context) context.Context {
 	return ctx
 }
 
-// isInward reports whether an address is of this machine, of its link, or of the services with which clouds trust a machine.
+// isInward reports whether an address is of this machine, of its link, or of the services with which clouds trust a
+// machine.
 func isInward(a netip.Addr) bool {
 	a = a.Unmap()
 	return a.IsLoopback() || a.IsUnspecified() || a.IsLinkLocalUnicast() || slices.Contains(metadata, a.WithZone(""))

@@ -46,7 +46,8 @@ type Options struct {
 	Env       []string      // base environment, as of os.Environ; the table overrides it, the run's facts override both
 }
 
-// Grace is the time from TERM to KILL, as things stand: the lease of a run may end after its context, whatever ended that.
+// Grace is the time from TERM to KILL, as things stand: the lease of a run may end after its context, whatever ended
+// that.
 func (o Options) Grace(r execute.Run) time.Duration {
 	switch {
 	case r.Lasts != nil && !r.Lasts(0):
@@ -218,8 +219,7 @@ func (e *command) find() (string, error) {
 	return "", fmt.Errorf("%q is in no directory of PATH (%s)", name, e.path)
 }
 
-// explain adds a cause to the kernel's "no such file or directory" if the script is there, but its interpreter is
-// not.
+// explain adds a cause to the kernel's "no such file or directory" if the script is there, but its interpreter is not.
 func (e *command) explain(path string, err error) error {
 	file := path
 	if !filepath.IsAbs(file) {

@@ -13,10 +13,9 @@ import (
 // one system call when there is none.
 const reapEvery = time.Second
 
-// Reap waits for orphans until ctx ends if this process is PID 1. Otherwise another process does that, and Reap
-// returns at once. Orphans are the processes that commands left behind outside their process groups. Reap does not
-// touch the commands themselves. A process that also starts others without this package must not call it. log may be
-// nil.
+// Reap waits for orphans until ctx ends if this process is PID 1. Otherwise another process does that, and Reap returns
+// at once. Orphans are the processes that commands left behind outside their process groups. Reap does not touch the
+// commands themselves. A process that also starts others without this package must not call it. log may be nil.
 func Reap(ctx context.Context, log *slog.Logger) {
 	if os.Getpid() != 1 {
 		return
