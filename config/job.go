@@ -136,6 +136,9 @@ func (d *decoder) checkJob() {
 	checkSigned(d.Decoder, d.job)
 	checkAsync(d.Decoder, d.job, d.table)
 	d.checkEffect()
+	if d.job.Guarantee == EveryReplica { // its runs are in nobody's way, and no answer of Redis tells of a change
+		d.job.ConcurrencyPolicy, d.job.Concurrency, d.job.Change = Allow, 0, Change{}
+	}
 	d.job.finishChange()
 	odd(d.Decoder, d.job)
 	d.job.Fingerprint = d.job.fingerprint()

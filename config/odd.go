@@ -151,7 +151,7 @@ func named(field string, first int) string {
 // oddTimeout warns of a run that may still go on when the next ticks come due, unless the job sets concurrencyPolicy.
 func oddTimeout(d *strict.Decoder, j *draft) {
 	_, said := j.at["concurrencyPolicy"]
-	if said || j.unset("concurrencyPolicy") || !j.own("timeout") || j.Schedule == nil || j.Guarantee == EveryReplica || j.unset("guarantee") {
+	if said || j.unset("concurrencyPolicy") || !j.own("timeout") || j.Schedule == nil || j.ConcurrencyPolicy == Allow || j.unset("guarantee") {
 		return
 	}
 	timeout := j.at["timeout"]

@@ -14,10 +14,9 @@ import (
 // Messages for people. Each change is told by one replica: the one to which Redis gave the answer that decides it, or
 // the one that runs the job.
 
-// tell sends a message, if the job wants one of its kind. Under every-replica nothing is decided for all replicas, so
-// nothing is told.
+// tell sends a message, if the job wants one of its kind.
 func (r *recorder) tell(sp *spec, m notify.Message) {
-	if !sp.usesClaims() || !sp.Change.Wanted(m.Event) {
+	if !sp.Change.Wanted(m.Event) {
 		return
 	}
 	m.To, m.Service, m.Job, m.At = sp.Change, r.service, sp.Name, r.clock.Now()

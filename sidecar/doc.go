@@ -1,7 +1,7 @@
 // Package sidecar takes ticks through their lives on one replica.
 //
 // A timer of gocron wakes a job on the cluster clock. fire takes the wake through the gate, the claim and the run to
-// one counted outcome. Once a second the looker reads what other replicas have left behind in Redis, and deals with it.
+// one counted outcome. The looker reads what other replicas have left behind in Redis, and deals with it.
 //
 // # Promises
 //
@@ -41,9 +41,9 @@
 // those that are due together. Each wake whose turn it is to ask fires in a goroutine of its own. The others share one
 // goroutine, and look together at the claims of the other replicas.
 //
-// The looker reads the running set and the due set once a second, or sooner after a nudge. It hands the answer to
-// takeover, dynamicJobs, registrar, dueTicks and timers, in this order. Then steps looks for ticks that no timer could
-// wake for. New connects the parts; none of them holds a Sidecar.
+// The looker reads the running set and the due set once a second, at rest less often, and after a nudge. It hands the
+// answer to takeover, dynamicJobs, registrar, dueTicks and timers, in this order. Then steps looks for ticks that no
+// timer could wake for. New connects the parts; none of them holds a Sidecar.
 //
 // # The lifetimes inside Run
 //

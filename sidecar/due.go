@@ -55,7 +55,7 @@ func (t *dueTicks) fireDue(ctx context.Context, runs []lock.Running, dues []lock
 		j := t.jobs()[d.Job]
 		sp := j.inForce()
 		switch {
-		case sp == nil || !sp.usesClaims(): // here: another table may have it, and claim its ticks
+		case sp == nil || !sp.hasFates(): // here: another table may have it, and claim its ticks
 			if d.Age > foreignAge && t.slots.idle() == "" {
 				t.discard(ctx, d, "no replica has the job, or each runs it by itself")
 			}

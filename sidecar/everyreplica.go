@@ -1,7 +1,10 @@
 package sidecar
 
 import (
+	"context"
+
 	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 // fireHere is fire for a job that every replica runs. No claim protects its tick and no lease its run: it passes the
@@ -38,4 +41,25 @@ func (s *settler) writeDown(w *wake, h *held, end *ended) {
 		s.unrecorded(w, h, err)
 	}
 	s.nudges.runEnded(w.spec.Name)
+}
+
+// readPauses reads the pauses of the jobs with the guarantee every-replica. Redis enforces those of a job that is
+// claimed: it refuses the claim. While Redis is away, the replica goes by those that it read last.
+func readPauses(ctx context.Context, store *service.Store, jobs roster) {
+	var names []string
+	for name, j := range jobs {
+		if sp := j.inForce(); sp != nil && !sp.usesClaims() {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return
+	}
+	standings, err := store.Standings(ctx, names)
+	if err != nil { // the next look reads them
+		return
+	}
+	for _, name := range names {
+		jobs[name].setPauses(standings[name])
+	}
 }

@@ -265,7 +265,7 @@ func (h *heartbeat) results() map[string]service.Entry {
 	defer h.mu.Unlock()
 	maps.DeleteFunc(h.ran, func(name string, _ service.Entry) bool {
 		sp := h.spec(name)
-		return sp == nil || sp.usesClaims()
+		return sp == nil || sp.hasFates()
 	})
 	return maps.Clone(h.ran)
 }

@@ -36,5 +36,8 @@ var (
 // lookEvery is how often a replica reads the running set and the due set: one round trip, which also reads Redis' time.
 const lookEvery = time.Second
 
+// longestRest is how long at most a replica does without a look.
+const longestRest = 30 * time.Second
+
 // NoTable is why a replica that has started with a broken table takes no ticks.
 const NoTable = "there is no table that can be used: nothing is fired here"

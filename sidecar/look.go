@@ -49,12 +49,8 @@ func (l *looker) run(ctx context.Context) {
 	}
 }
 
-const (
-	// lookAhead is how long before each tick a replica looks whether Redis has lost its data, and with it the job.
-	lookAhead = 2 * time.Second
-	// longestRest is how long at most a replica does without a look.
-	longestRest = 30 * time.Second
-)
+// lookAhead is how long before each tick a replica looks whether Redis has lost its data, and with it the job.
+const lookAhead = 2 * time.Second
 
 // rests reports whether a look would find nothing, as the last one did: whoever begins a run, or makes something due
 // before the others expect it, sends a message.

@@ -26,7 +26,7 @@ type rendezvous struct {
 
 // first is the replica that asks first for the tick of a wake. second reports whether this replica asks second.
 func (v *rendezvous) first(w *wake) (first string, second bool) {
-	if w.kind != kindSchedule || !w.spec.usesClaims() {
+	if w.kind != kindSchedule || !w.spec.hasFates() {
 		return v.replica, false
 	}
 	return v.firstFor(w.spec.Name, w.tick)

@@ -88,24 +88,3 @@ func (a admitted) Execute(ctx context.Context, r execute.Run) execute.Result {
 	}
 	return a.Executor.Execute(ctx, r)
 }
-
-// readPauses reads the pauses of the jobs with the guarantee every-replica. Redis enforces those of a job that is
-// claimed: it refuses the claim. While Redis is away, the replica goes by those that it read last.
-func readPauses(ctx context.Context, store *service.Store, jobs roster) {
-	var names []string
-	for name, j := range jobs {
-		if sp := j.inForce(); sp != nil && !sp.usesClaims() {
-			names = append(names, name)
-		}
-	}
-	if len(names) == 0 {
-		return
-	}
-	standings, err := store.Standings(ctx, names)
-	if err != nil { // the next look reads them
-		return
-	}
-	for _, name := range names {
-		jobs[name].setPauses(standings[name])
-	}
-}

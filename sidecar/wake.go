@@ -107,7 +107,7 @@ func (w *wake) isPaused() bool {
 // number of runs. The run that holds the slot may be in the tick's way: the question ends it (Replace), or has the tick
 // counted as overlapped.
 func (w *wake) asksWithoutSlot() bool {
-	return !w.asked && w.member == "" && w.spec.usesClaims() && !w.spec.hasRoom(math.MaxInt)
+	return !w.asked && w.member == "" && !w.spec.hasRoom(math.MaxInt)
 }
 
 // observe records Redis' answer about the job's ticks. True if Redis has lost its data.
