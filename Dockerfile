@@ -5,7 +5,7 @@ COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
 ARG TARGETOS=linux TARGETARCH VERSION=dev
-RUN GOOS=$TARGETOS GOARCH=$TARGETARCH make build VERSION="$VERSION"
+RUN GOOS=$TARGETOS GOARCH=$TARGETARCH make build PROGRAMS=./cmd/solotick VERSION="$VERSION"
 
 FROM scratch
 # Time zones are in the binary. Roots are for rediss:// and for jobs that call https://.

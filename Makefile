@@ -3,13 +3,14 @@
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 
 BIN = bin
+PROGRAMS = ./cmd/...
 
 RELEASE = -trimpath -tags nethttpomithttp2 -ldflags "-s -w -X main.version=$(VERSION)"
 
 .PHONY: build completions release-snapshot check test test-product test-outside race budget proof proof-report lint soak bench bench-gate faults benchmarks stores nemesis hour model sim recording screenshot
 
 build: ## the stripped static binaries in bin/, for GOOS and GOARCH
-	CGO_ENABLED=0 go build $(RELEASE) -o $(BIN)/ ./cmd/...
+	CGO_ENABLED=0 go build $(RELEASE) -o $(BIN)/ $(PROGRAMS)
 
 completions: build ## the scripts that complete command lines, in bin/completions; GOOS and GOARCH must be those of this machine
 	mkdir -p bin/completions

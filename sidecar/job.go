@@ -159,6 +159,9 @@ func (j *job) known(sp *spec) ticks {
 	return j.ticks
 }
 
+// mayHaveLedger reports whether Redis may believe that the job's ticks are claimed.
+func (j *job) mayHaveLedger() bool { return j.inForce().usesClaims() || !j.isKnown() }
+
 // setPauses records which pauses a job has.
 func (j *job) setPauses(standing service.Ledger) {
 	var pauses []service.Pause

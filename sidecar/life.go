@@ -33,7 +33,7 @@ var (
 	errShutdown = errors.New("the shutdown grace is over")
 )
 
-// lookEvery is how often a replica reads the running set and the due set: one round trip, which also reads Redis' time.
+// lookEvery is how often a replica reads the running set and the due set while there is something in them.
 const lookEvery = time.Second
 
 // longestRest is how long at most a replica does without a look.

@@ -30,7 +30,7 @@ func newMetrics(reg prometheus.Registerer, version string, clock *clock, store *
 		fireDelay: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "solotick_fire_delay_seconds",
 			Help:    "From a tick to the start of its job.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, 1, 5, 60}}),
-		redisUp: newGauge("solotick_redis_up", "1 if Redis answered last time it was asked, about once a second."),
+		redisUp: newGauge("solotick_redis_up", "1 if Redis answered the last look."),
 		redisFit: newGauge("solotick_redis_fit",
 			"1 if Redis was fit for locks when it was last connected to: a master, not evicting, not too old."),
 		appReady: newGauge("solotick_app_ready",

@@ -116,7 +116,7 @@ func (s *Sidecar) swapJobs(t *config.Table, dynamic []config.Job) error {
 			continue
 		}
 		s.cron.leave(name)
-		if j.inForce().usesClaims() || !j.isKnown() { // else Redis knows that its ticks are not claimed
+		if j.mayHaveLedger() {
 			s.looker.registrar.gone.Store(name, j)
 		}
 		j.put(nil, at)

@@ -110,10 +110,10 @@ func TestWithoutRedisAScrapeShowsWhatItSaidLast(t *testing.T) {
 
 func TestOfAJobOnEveryReplicaEachShowsItsOwnRuns(t *testing.T) {
 	simulate(t, everywhere, func(w *world) {
-		fails := false
+		var fails atomic.Bool
 		w.replica(0, func(r *replica) {
 			r.work = func(context.Context, execute.Run) execute.Result {
-				if fails {
+				if fails.Load() {
 					return execute.Result{Status: execute.Failed, Err: errors.New("no"), Code: 1}
 				}
 				return execute.Result{Status: execute.Succeeded}
@@ -127,7 +127,7 @@ func TestOfAJobOnEveryReplicaEachShowsItsOwnRuns(t *testing.T) {
 			r.shows(0, "last_failure_timestamp_seconds", "minute")
 			r.shows(seconds(w.origin().Add(2*time.Minute)), "success_due_timestamp_seconds", "minute")
 		}
-		fails = true
+		fails.Store(true)
 		w.at(130 * time.Second)
 		a.shows(2, "consecutive_failures", "minute")
 		a.shows(seconds(w.origin()), "last_success_timestamp_seconds", "minute")
@@ -142,7 +142,7 @@ func TestOfAJobOnEveryReplicaEachShowsItsOwnRuns(t *testing.T) {
 		w.at(140 * time.Second)
 		a.shows(1, "job_paused", "minute")
 		a.shows(0, "success_due_timestamp_seconds", "minute")
-		fails = false
+		fails.Store(false)
 		w.operator(func(s *service.Store) { _, err := s.Resume(w.t.Context(), "minute"); w.must(err) })
 		w.at(150 * time.Second)
 		a.shows(0, "job_paused", "minute")

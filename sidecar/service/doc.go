@@ -3,7 +3,7 @@
 //
 // A [Store] reads and writes: the history of runs, the state of each job, the heartbeats of replicas, requests by
 // operators (pause, resume, trigger, backfill), dynamic jobs, and timers. [Store.Look] reads, in one or two round
-// trips, what a replica needs once a second.
+// trips, what a replica needs.
 //
 // An [Operator] holds the rules: which jobs there are, and which of them can be paused, resumed, triggered, backfilled,
 // changed or deleted. It has such rules for timers too. The command line and the API both ask an Operator, so that they

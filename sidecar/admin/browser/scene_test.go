@@ -313,7 +313,7 @@ func (s *scene) beats() {
 			replicas[i].Ready = "app not ready: http://127.0.0.1:8080/readyz answered 503"
 		}
 	case trouble:
-		replicas[1].Table, replicas[1].Ready = "7be0c2d19a44", "app not ready: http://127.0.0.1:8080/readyz answered 503"
+		replicas[1].Table, replicas[1].Ready = "fbe0c2d19a44", "app not ready: http://127.0.0.1:8080/readyz answered 503"
 		replicas[1].Offset = -2900 * time.Millisecond
 		replicas[2].Ready = ""
 		s.must(s.at(-4*time.Minute).Beat(s.t.Context(), replicas[2]))
