@@ -388,7 +388,7 @@ var settleMutants = []mutant{
 	{"settle", "no failures", "redis.pcall('XADD', failures, 'MAXLEN', '~', '10000', '*', 'run', entry) end", "end"},
 	{"settle", "what succeeds is a failure", "if failed then redis", "if true then redis"},
 	{"settle", "nobody is nudged", "wake()\nreturn {'OK', now, freed", "return {'OK', now, freed"},
-	{"settle", "what is due later nudges nobody", "nudge = true", "nudge = nudge or tonumber(delay) == 0"},
+	{"settle", "what is due later nudges nobody", "nudge = redis.call('ZADD', due, now + delay, m)", "redis.call('ZADD', due, now + delay, m) nudge = nudge or tonumber(delay) == 0"},
 	{"settle", "what is handed on does not wait", "due, now + delay, m", "due, now, m"},
 	{"settle", "that a timer had a fate is kept", "kind ~= 'backfill' and kind ~= 'timer' then redis", "kind ~= 'backfill' then redis"},
 	{"settle", "that a trigger had a fate is kept", "if kind ~= 'manual' and kind ~= 'backfill'", "if kind ~= 'backfill'"},

@@ -2,8 +2,6 @@ package sidecar
 
 import (
 	"errors"
-	"fmt"
-	"strings"
 	"testing"
 	"time"
 )
@@ -77,60 +75,6 @@ func TestAClockThatIsSetBackByTheFirstAnswerCostsNoTick(t *testing.T) {
 			if s := w.started("second")[w.origin().Add(tick)]; len(s) != 1 || s[0].at.Sub(s[0].tick) > 10*time.Millisecond {
 				t.Fatalf("tick +%s was started as %+v\n%s", tick, s, r.logs)
 			}
-		}
-	})
-}
-
-func TestWhatTheOthersSeeOfRedisClockIsTold(t *testing.T) {
-	long(t)
-	simulate(t, seconds3, func(w *world) {
-		for range 3 {
-			w.replica(5 * time.Millisecond)
-		}
-		w.at(10 * time.Second)
-		r := w.replicas[2]
-		r.set(-time.Hour)
-		w.at(20 * time.Second)
-		w.told(r, 1)
-		if !strings.Contains(r.logs.String(), `whose is wrong" median=0s replicas=2 offset=1h0m0s`) {
-			t.Errorf("what is told:\n%s", r.logs)
-		}
-		r.set(0)
-		w.at(30 * time.Second)
-		r.set(-2 * time.Hour)
-		w.at(40 * time.Second)
-		w.told(r, 2)
-		w.told(w.replicas[0], 0)
-	})
-}
-
-// told checks how often a replica told what others see of Redis' clock.
-func (w *world) told(r *replica, times int) {
-	w.t.Helper()
-	if n := strings.Count(r.logs.String(), "how far the other replicas see"); n != times {
-		w.t.Errorf("%s told %d times what the others see, want %d\n%s", r.name, n, times, r.logs)
-	}
-}
-
-// A heartbeat from before Redis' clock was set, or an old one, says nothing about that clock.
-func TestOnlyFreshHeartbeatsTellOfClocks(t *testing.T) {
-	simulate(t, seconds3, func(w *world) {
-		beat := func(age time.Duration) {
-			for name, us := range map[string]int{"b": 7_200_000_000, "c": 0, "d": 5_000_000} {
-				w.redis.HSet("solotick:{test}:replicas", name, fmt.Sprintf(`{"us": %d, "seen": %d}`, us, time.Now().Add(-age).UnixMilli()))
-			}
-		}
-		beat(12 * time.Second)
-		r := w.replica(5*time.Millisecond, func(r *replica) { r.skew = -time.Hour })
-		w.at(20 * time.Second)
-		beat(-time.Hour)
-		w.at(30 * time.Second)
-		w.told(r, 0)
-		beat(0)
-		w.at(35 * time.Second)
-		w.told(r, 1)
-		if !strings.Contains(r.logs.String(), "median=5s replicas=3") {
-			t.Errorf("what is told:\n%s", r.logs)
 		}
 	})
 }

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"maps"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -31,13 +30,12 @@ type heartbeat struct {
 	spec       func(job string) *spec
 
 	// The goroutine of run alone uses these.
-	reported bool // compare has logged the others' offsets, since the clocks lie too far apart
-	beats    int
-	unread   bool // the others' heartbeats could not be read the last time
-	read     time.Time
-	sent     statusText
-	strange  string    // the others of another environment, as meet has logged them
-	twin     time.Time // when another process last used this one's name; zero = never, or not lately
+	beats   int
+	unread  bool // the others' heartbeats could not be read the last time
+	read    time.Time
+	sent    statusText
+	strange string    // the others of another environment, as meet has logged them
+	twin    time.Time // when another process last used this one's name; zero = never, or not lately
 
 	beatRefused atomic.Pointer[error] // by which Redis has answered the last heartbeat; of nil = it took it, or gave no answer
 
@@ -80,9 +78,11 @@ func (h *heartbeat) run(ctx context.Context, draining <-chan struct{}) {
 	for ctx.Err() == nil {
 		if h.sent != h.status().text() || !time.Now().Before(next) {
 			next = time.Now().Add(lookEvery)
+			var others []service.Replica
 			var unread error
-			if h.beats < 2 || h.unread || !h.atRest() || time.Since(h.read) >= longestRest {
-				unread = h.readOthers(ctx)
+			reads := h.beats < 2 || h.unread || !h.atRest() || time.Since(h.read) >= longestRest
+			if reads {
+				others, unread = h.readOthers(ctx)
 			}
 			if h.beat(ctx) != nil {
 				h.nudges.nudge() // Redis may be away
@@ -90,7 +90,9 @@ func (h *heartbeat) run(ctx context.Context, draining <-chan struct{}) {
 				if unread != nil && ctx.Err() == nil && !h.unread {
 					h.log.Warn("the heartbeats of the replicas could not be read", "err", unread)
 				}
-				h.unread = unread != nil
+				if h.unread = unread != nil; reads && !h.unread {
+					h.meet(others)
+				}
 				if h.beats++; h.beats > 1 {
 					next = time.Now().Add(beatEvery)
 				}
@@ -107,16 +109,14 @@ func (h *heartbeat) run(ctx context.Context, draining <-chan struct{}) {
 	}
 }
 
-func (h *heartbeat) readOthers(ctx context.Context) error {
+func (h *heartbeat) readOthers(ctx context.Context) ([]service.Replica, error) {
 	others, process, err := h.rendezvous.readPeers(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	h.read = time.Now()
 	h.noteTwin(process)
-	h.compare(others)
-	h.meet(others)
-	return nil
+	return others, nil
 }
 
 func (h *heartbeat) beat(ctx context.Context) error {
@@ -155,28 +155,6 @@ func (h *heartbeat) noteTwin(process string) {
 	if time.Since(h.twin) > service.HeartbeatTimeout {
 		h.twin = time.Time{}
 	}
-}
-
-// compare logs once how far the other replicas' clocks are off, while Redis' clock and ours lie too far apart. Their
-// offsets tell whose clock is wrong.
-func (h *heartbeat) compare(others []service.Replica) {
-	if !h.clock.offsetTooLarge() {
-		h.reported = false
-		return
-	}
-	if h.reported || len(others) == 0 {
-		return
-	}
-	h.reported = true
-	offsets := make([]time.Duration, len(others))
-	for i, r := range others {
-		offsets[i] = r.Offset
-	}
-	slices.Sort(offsets)
-	offset, _ := h.clock.offset()
-	h.log.Warn("how far the other replicas see Redis' clock off tells whose is wrong",
-		"median", offsets[len(offsets)/2].Round(time.Millisecond), "replicas", len(others),
-		"offset", offset.Round(time.Millisecond))
 }
 
 // meet logs at first whom this replica has joined, and from then on each change of those that belong elsewhere: whoever

@@ -58,7 +58,7 @@ func (l *looker) rests() bool {
 	now, tick := l.steps.clock.Now(), l.beforeTick()
 	since := now.Sub(l.looked) // less than zero: the clock was set back
 	onRedis, _ := l.store.Now()
-	return l.quiet && !l.began.Load() && l.store.Listens() && 0 <= since && since < longestRest &&
+	return l.quiet && !l.began.Load() && l.store.Listens() && !l.steps.clock.stepping() && 0 <= since && since < longestRest &&
 		(l.next.IsZero() || onRedis.Before(l.next)) && (now.Before(tick) || !l.looked.Before(tick))
 }
 
@@ -104,14 +104,10 @@ func (l *looker) onMessage(resumed string) {
 }
 
 func (l *looker) look(ctx context.Context) {
-	most := int64(1) // timers: none is expected
-	if now, _ := l.store.Now(); !l.quiet || !l.next.IsZero() && !now.Before(l.next) {
-		most = l.timers.limit()
-	}
 	l.next, l.quiet, l.looked = time.Time{}, false, l.steps.clock.Now()
 	l.began.Store(false)
 	l.deferred.expire(time.Now())
-	seen, err := l.store.Look(ctx, most)
+	seen, err := l.store.Look(ctx, l.timers.limit())
 	if ctx.Err() != nil {
 		return
 	}
@@ -129,11 +125,12 @@ func (l *looker) look(ctx context.Context) {
 	l.dynamic.adopt(ctx, seen.Jobs)
 	refused, err := l.registrar.registerAll(ctx, seen.Born, l.reconnected.Swap(false) || came)
 	l.redis.registered(ctx, refused, err)
-	readPauses(ctx, l.store, l.jobs())
+	read := readPauses(ctx, l.store, l.jobs())
 	l.redis.answeredOnce.Store(true)
 	l.dueTicks.fireDue(ctx, seen.Runs, seen.Due)
 	l.next = l.nextLook(seen)
-	l.quiet = len(seen.Runs)+len(seen.Due) == 0 && l.redis.up && err == nil
+	l.quiet = len(seen.Runs)+len(seen.Due) == 0 && seen.Undecodable == 0 && l.redis.up && err == nil && read &&
+		seen.Jobs == l.dynamic.revision && !l.registrar.owes() && !l.deferred.isDeferred(service.TimerJobs)
 }
 
 // nextLook is when the next member comes due, as far as this look has seen. It leaves out the next timer while one

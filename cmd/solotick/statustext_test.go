@@ -29,9 +29,9 @@ func crowded() status {
 		s.Jobs = append(s.Jobs, config.Job{Name: job, Suspend: true, Guarantee: config.AtMostOnce})
 		s.Replicas[n].Skips[job] = service.Skip{Tick: now, Reason: "overlap", At: now}
 		s.States[job] = service.Ledger{
-			Last:    &service.Entry{Job: job, Replica: pod, Outcome: "interrupted", Tick: now.Add(-26 * time.Hour), Took: time.Hour, Detail: strings.Repeat("long ", 50)},
-			Running: []service.RunState{{Since: now.Add(-time.Hour), LeaseEnd: now, Record: lock.Record{Replica: pod, Kind: "takeover", Attempt: 3}}},
-			Paused:  &service.Pause{Reason: strings.Repeat("x", service.MaxReason)},
+			Scheduled: &service.Entry{Job: job, Replica: pod, Outcome: "interrupted", Tick: now.Add(-26 * time.Hour), Took: time.Hour, Detail: strings.Repeat("long ", 50)},
+			Running:   []service.RunState{{Since: now.Add(-time.Hour), LeaseEnd: now, Record: lock.Record{Replica: pod, Kind: "takeover", Attempt: 3}}},
+			Paused:    &service.Pause{Reason: strings.Repeat("x", service.MaxReason)},
 		}
 	}
 	return s

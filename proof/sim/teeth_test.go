@@ -333,7 +333,7 @@ var teeth = []tooth{
 	{"forget a loss until the next tick", "2: never lost", atRest, []edit{{"sidecar/register.go", "lost := !g.", "lost := !BROKEN && !g."}}},
 	{"begin a run and tell nobody", "prompt", atRest, []edit{{"lock/acquire.lua", "if redis.call('ZCARD', running) == 1 then", "if false then"}}},
 	{"rest until the tick", "2: never lost", atRest, []edit{{"sidecar/look.go", "Add(-lookAhead)", "Add(PICK(time.Hour, -lookAhead))"}}},
-	{"set a timer and tell nobody", "prompt", atRest, []edit{{"sidecar/service/timer.lua", "if tonumber(at) < now + 31000 and", "if false and"}}},
+	{"set a timer and tell nobody", "prompt", atRest, []edit{{"sidecar/service/timer.lua", "if tonumber(at) <= now or tonumber(at) < now + 31000 and", "if tonumber(at) <= now or false and"}}},
 	{"believe a subscription that may be lost", "prompt", atRest, []edit{{"sidecar/look.go", "		l.store.Doubt()\n", "		if !BROKEN {\n			l.store.Doubt()\n		}\n"}}},
 }
 

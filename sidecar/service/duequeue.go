@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"math"
 	"slices"
 	"time"
 
@@ -17,9 +18,6 @@ const (
 	longestWait = 2 * time.Minute
 	// maxDue bounds how many members of jobs a look reads from the front.
 	maxDue = 5000
-	// foresight is how far a look sees ahead among the timers. It is longer than a replica rests without one; timer.lua
-	// tells of those that are set later.
-	foresight = 32 * time.Second
 	// newestDue is how many members a look reads from the back if there are more than maxDue.
 	newestDue = 1000
 )
@@ -37,20 +35,30 @@ const (
 // until those before them are done.
 type dueQueue struct {
 	key     string
-	longest int64            // how long a member can be kept back, in milliseconds
-	count   int64            // of those that are due
-	first   *redis.ZSliceCmd // those that are due, or will be, the oldest first; one more than count
+	longest int64              // how long a member can be kept back, in milliseconds
+	count   int64              // of those that are due
+	reads   []*redis.ZSliceCmd // those that are due, or will be, the oldest first
 }
 
-// askDue adds the read of a queue to a pipeline: up to count members that come due by until, and the one after them.
-func askDue(ctx context.Context, pipe redis.Pipeliner, key string, longest int64, until string, count int64) dueQueue {
-	args := redis.ZRangeArgs{Key: key, Start: 0, Stop: until, ByScore: true, Count: count + 1}
-	return dueQueue{key, longest, count, pipe.ZRangeArgsWithScores(ctx, args)}
+// askDue adds the read of a queue to a pipeline: the first members, one more than count.
+func askDue(ctx context.Context, pipe redis.Pipeliner, key string, longest, count int64) dueQueue {
+	args := redis.ZRangeArgs{Key: key, Start: 0, Stop: "+inf", ByScore: true, Count: count + 1}
+	return dueQueue{key, longest, count, []*redis.ZSliceCmd{pipe.ZRangeArgsWithScores(ctx, args)}}
+}
+
+// askDueBy does so where many members may come due soon: it adds the reads of those until then, and of the next one.
+func askDueBy(ctx context.Context, pipe redis.Pipeliner, key string, until time.Time, count int64) dueQueue {
+	by := rds.Itoa(until.UnixMilli())
+	due := redis.ZRangeArgs{Key: key, Start: 0, Stop: by, ByScore: true, Count: count}
+	next := redis.ZRangeArgs{Key: key, Start: "(" + by, Stop: "+inf", ByScore: true, Count: 1}
+	return dueQueue{key, math.MaxInt64, count, []*redis.ZSliceCmd{pipe.ZRangeArgsWithScores(ctx, due), pipe.ZRangeArgsWithScores(ctx, next)}}
 }
 
 // oldest are at most count members that are due by until, and the first one that is not, if there are fewer.
-func (q *dueQueue) oldest(until int64) []redis.Z {
-	all := q.first.Val()
+func (q *dueQueue) oldest(until int64) (all []redis.Z) {
+	for _, r := range q.reads {
+		all = append(all, r.Val()...)
+	}
 	if n := int64(len(all)); n > q.count && int64(all[q.count].Score) <= until {
 		return all[:q.count]
 	}
@@ -61,7 +69,7 @@ func (q *dueQueue) oldest(until int64) []redis.Z {
 // yet.
 func (q *dueQueue) end(ctx context.Context, s *Store, until int64) ([]redis.Z, error) {
 	have := q.oldest(until)
-	if len(have) > maxDue || len(q.first.Val()) <= maxDue {
+	if len(have) > maxDue || len(q.reads[0].Val()) <= maxDue {
 		return nil, nil
 	}
 	// With Rev, Redis expects the higher end first, and go-redis passes Start and Stop on as they are.

@@ -58,11 +58,7 @@ func (l *Look) LastScheduled(j config.Job) *service.Entry {
 	if j.Guarantee == config.EveryReplica {
 		return l.Last(j)
 	}
-	state := l.States[j.Name]
-	if state.Scheduled == nil && state.Last != nil && state.Last.Kind != "manual" && state.Last.Kind != "backfill" {
-		return state.Last // by a version that did not keep the other one
-	}
-	return state.Scheduled
+	return l.States[j.Name].Scheduled
 }
 
 // Overdue returns the tick that came due and that no replica runs, although nothing holds it back; zero if there is

@@ -82,7 +82,8 @@ func run(ctx context.Context, c command, tmp string, r *report) error {
 	}
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = c.dir
-	cmd.Env = append(os.Environ(), append(c.env, "TMPDIR="+tmp)...)
+	// Tests make much garbage and keep little: to collect it half as often saves a tenth of the processor's time.
+	cmd.Env = append([]string{"GOGC=200"}, append(os.Environ(), append(c.env, "TMPDIR="+tmp)...)...)
 	// go does not pass an interrupt on to the tests, so the whole group gets it.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error {
