@@ -23,7 +23,7 @@ func asyncKeys(to *Async) []strict.Key {
 	}
 }
 
-// checkAsync checks that the app can report, and that its heartbeats fit into the lock.
+// checkAsync checks that the app can report.
 func checkAsync(d *strict.Decoder, j *draft, table *Table) {
 	async := j.at["http.async"]
 	if !async.OK() {
@@ -35,8 +35,16 @@ func checkAsync(d *strict.Decoder, j *draft, table *Table) {
 	if table.Admin == "" && !d.Subject.Literal && table.Unknown["admin"] == "" {
 		d.Fail(async.Node, "give the table an admin address", "http.async: the app reports to the admin address, and admin is \"\"")
 	}
+}
+
+// checkHeartbeat checks that the app's heartbeats fit into the lock.
+func checkHeartbeat(d *strict.Decoder, j *draft) {
+	async := j.at["http.async"]
+	if !async.OK() {
+		return
+	}
 	most := ((j.Lock.TTL - leaseSlack) / 2).Truncate(100 * time.Millisecond)
-	if j.Guarantee == EveryReplica || j.HTTP.Async.Heartbeat <= most || j.unset("guarantee", "lock.ttl", "http.async.heartbeat") {
+	if j.HTTP.Async.Heartbeat <= most || j.unset("guarantee", "lock.ttl", "http.async.heartbeat") {
 		return
 	}
 	at := async

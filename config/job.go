@@ -138,6 +138,8 @@ func (d *decoder) checkJob() {
 	d.checkEffect()
 	if d.job.Guarantee == EveryReplica { // its runs are in nobody's way, and no answer of Redis tells of a change
 		d.job.ConcurrencyPolicy, d.job.Concurrency, d.job.Change = Allow, 0, Change{}
+	} else {
+		checkHeartbeat(d.Decoder, d.job)
 	}
 	d.job.finishChange()
 	odd(d.Decoder, d.job)

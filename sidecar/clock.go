@@ -66,16 +66,6 @@ func (c *clock) offset() (time.Duration, bool) {
 	return at.Sub(c.wall().Round(0)), true
 }
 
-// stepping reports whether Redis' clock was set, and is not followed yet.
-func (c *clock) stepping() bool {
-	if c.steady == nil {
-		return false
-	}
-	reached, _ := c.redis()
-	steady, ok := c.steady()
-	return ok && reached.Sub(steady).Abs() > time.Second
-}
-
 // onRedis translates an instant of the cluster clock to Redis' clock. The two differ only if Redis' clock is ahead
 // and not believed. If it is behind, a tick is worth firing until Redis' clock has reached the end.
 func (c *clock) onRedis(t time.Time) time.Time {

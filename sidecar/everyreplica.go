@@ -7,6 +7,14 @@ import (
 	"github.com/solotick/solotick/sidecar/service"
 )
 
+// fireOf is fire or fireHere. Neither changes for a wake, which goes on only while its job has the same ticks.
+func (f *firer) fireOf(w *wake) func(*wake) skip {
+	if w.spec.usesClaims() {
+		return f.fire
+	}
+	return f.fireHere
+}
+
 // fireHere is fire for a job that every replica runs. No claim protects its tick and no lease its run: it passes the
 // gate, has its attempts, and stands in the history.
 func (f *firer) fireHere(w *wake) skip {
@@ -63,4 +71,19 @@ func readPauses(ctx context.Context, store *service.Store, jobs roster) (ok bool
 		jobs[name].setPauses(standings[name])
 	}
 	return true
+}
+
+// isPaused reports whether a pause keeps this replica from firing a tick that is not claimed.
+func (w *wake) isPaused() bool {
+	if w.spec.usesClaims() {
+		return false
+	}
+	w.job.mu.Lock()
+	defer w.job.mu.Unlock()
+	for _, p := range w.job.pauses {
+		if p.Until.IsZero() || w.tick.Before(p.Until) {
+			return true
+		}
+	}
+	return false
 }

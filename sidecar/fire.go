@@ -25,11 +25,7 @@ func (f *firer) launch(w *wake, then func(skip)) {
 	release := f.record.metrics.hold(w.spec.label)
 	f.fires.Go(func() {
 		defer release()
-		fire := f.fire
-		if !w.spec.usesClaims() { // and never does, since a wake goes on only while its job has the same ticks
-			fire = f.fireHere
-		}
-		why := fire(w)
+		why := f.fireOf(w)(w)
 		if then != nil {
 			then(why)
 		}

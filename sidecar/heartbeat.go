@@ -78,8 +78,7 @@ func (h *heartbeat) run(ctx context.Context, draining <-chan struct{}) {
 	for ctx.Err() == nil {
 		if h.sent != h.status().text() || !time.Now().Before(next) {
 			next = time.Now().Add(lookEvery)
-			var others []service.Replica
-			var unread error
+			others, unread := []service.Replica(nil), error(nil)
 			reads := h.beats < 2 || h.unread || !h.atRest() || time.Since(h.read) >= longestRest
 			if reads {
 				others, unread = h.readOthers(ctx)

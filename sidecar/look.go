@@ -58,8 +58,10 @@ func (l *looker) rests() bool {
 	now, tick := l.steps.clock.Now(), l.beforeTick()
 	since := now.Sub(l.looked) // less than zero: the clock was set back
 	onRedis, _ := l.store.Now()
-	return l.quiet && !l.began.Load() && l.store.Listens() && !l.steps.clock.stepping() && 0 <= since && since < longestRest &&
-		(l.next.IsZero() || onRedis.Before(l.next)) && (now.Before(tick) || !l.looked.Before(tick))
+	reached, _ := l.store.Reached()
+	steady, _ := l.store.Steady() // another time while a step of Redis' clock is not followed yet
+	return l.quiet && !l.began.Load() && l.store.Listens() && steady.Sub(reached).Abs() <= time.Second && 0 <= since &&
+		since < longestRest && (l.next.IsZero() || onRedis.Before(l.next)) && (now.Before(tick) || !l.looked.Before(tick))
 }
 
 // beforeTick is when to look ahead of the next tick.

@@ -88,21 +88,6 @@ func (w *wake) startUnclaimed() bool {
 	return true
 }
 
-// isPaused reports whether a pause keeps this replica from firing a tick that is not claimed.
-func (w *wake) isPaused() bool {
-	if w.spec.usesClaims() {
-		return false
-	}
-	w.job.mu.Lock()
-	defer w.job.mu.Unlock()
-	for _, p := range w.job.pauses {
-		if p.Until.IsZero() || w.tick.Before(p.Until) {
-			return true
-		}
-	}
-	return false
-}
-
 // asksWithoutSlot reports whether a wake without a slot asks Redis all the same, once, unless the policy allows any
 // number of runs. The run that holds the slot may be in the tick's way: the question ends it (Replace), or has the tick
 // counted as overlapped.

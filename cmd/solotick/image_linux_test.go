@@ -68,7 +68,7 @@ func TestTheImageHoldsTheBinaryAndTheRootsAlone(t *testing.T) {
 	if want := "FROM --platform=$BUILDPLATFORM golang:" + version[1] + " AS build"; stages[0][0] != want {
 		t.Errorf("the build stage is %q, and go.mod asks for %q", stages[0][0], want)
 	}
-	if run := stages[0][len(stages[0])-1]; run != `RUN GOOS=$TARGETOS GOARCH=$TARGETARCH make build VERSION="$VERSION"` {
+	if run := stages[0][len(stages[0])-1]; run != `RUN GOOS=$TARGETOS GOARCH=$TARGETARCH make build PROGRAMS=./cmd/solotick VERSION="$VERSION"` {
 		t.Errorf("the build stage ends with %q, not with the Makefile's build", run)
 	}
 	want := []string{

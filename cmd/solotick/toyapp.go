@@ -17,9 +17,7 @@ func (a *app) toyAppCommand() *cobra.Command {
 		Short: "Run a toy app that answers jobs and prints who called it",
 		Long: `Run the app that is missing while you try out a table: it answers POST /jobs/NAME for every name, and prints a line for each
 call. GET /readyz answers 200. The caller can ask for more: with /jobs/NAME?take=2s the work lasts two seconds, and with
-/jobs/NAME?code=503 it ends with that status.
-
-The toy app does nothing and keeps nothing. On SIGTERM and SIGINT it ends the calls under way first.`,
+/jobs/NAME?code=503 it ends with that status.`,
 		Example: `  solotick toy-app
   solotick toy-app --listen 127.0.0.1:8081`,
 		Args:              noArguments,

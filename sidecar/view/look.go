@@ -106,36 +106,6 @@ func (l *Look) Skips(job string) []Skipped {
 	return all
 }
 
-// Results returns the last run of an every-replica job on each live replica. Failed runs come first; within both groups
-// the newest comes first.
-func (l *Look) Results(j config.Job) []service.Entry {
-	var all []service.Entry
-	for _, r := range l.Replicas {
-		if e, ok := r.Ran[j.Name]; ok && !l.Silent(r) && j.Guarantee == config.EveryReplica {
-			all = append(all, e)
-		}
-	}
-	slices.SortFunc(all, func(a, b service.Entry) int {
-		return cmp.Or(service.ByFailure(a, b), cmp.Compare(a.Replica, b.Replica))
-	})
-	return all
-}
-
-// Last returns the run of a job that was settled last; for an every-replica job, the newest run on any replica. It
-// returns nil if there is none.
-func (l *Look) Last(j config.Job) *service.Entry {
-	if j.Guarantee != config.EveryReplica {
-		return l.States[j.Name].Last
-	}
-	var last *service.Entry
-	for _, e := range l.Results(j) {
-		if last == nil || e.Ended.After(last.Ended) {
-			last = &e
-		}
-	}
-	return last
-}
-
 // Twins reports whether two processes use the name of a replica. Then each of them overwrites the heartbeat of the
 // other.
 func (l *Look) Twins(r service.Replica) bool { return r.Twin && !l.Silent(r) }
