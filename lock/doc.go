@@ -58,9 +58,9 @@
 //
 // Redis keeps and loses lock and ledger together, so neither can prove the other. A claim without a ledger is refused.
 // The replica registers the job first, and the new ledger counts every earlier tick as settled. A run that lived
-// meanwhile hears LOST at its next extension, and ends. settle.lua knows nothing of it: under at-least-once its requeue
-// makes the tick due again. A replica that knew the old ledger reports the ticks since then ([Store.RegisterAgain]).
-// They count as missed; under at-least-once they become due once more.
+// meanwhile hears LOST at its next extension (extend.lua, at once after the registration), and ends as lost_lock, which
+// only its replica knows. Under at-least-once settle.lua makes its tick due again. A replica that knew the old ledger
+// tells the ticks since then ([Store.RegisterAgain]): they count as missed, under at-least-once they are due once more.
 //
 // # A tick that comes due while a run lives
 //

@@ -23,9 +23,9 @@
 // # Rules
 //
 // Rules leave out ticks, or move them. They are a series around the series of an expression, so that Next and Last
-// alone know of them, and an instant that they exclude is no tick for anyone. First Every keeps some days. Then
-// calendars rule out days (rules.go). A tick of such a day is left out, or takes its time to the nearest open day.
-// Several expressions are one series with the ticks of all, each under the rules by itself.
+// alone know of them, and an instant that they exclude is no tick for anyone. First Every keeps some days. Then the
+// calendars that config/calendars.go reads rule out days: ruled.open in rules.go. A tick of such a day is left out,
+// or takes its time to the nearest open day. Several expressions are one series, each under the rules by itself.
 //
 // A rule looks at an instant, and not at a day: a calendar may be in another zone. It also gives the time around the
 // instant in which its answer is the same. The search goes by these stretches. Rules begin in 1970.

@@ -1,9 +1,9 @@
 package service
 
-// Fates are the names of all fates that a tick can have. A script decides each. The ledger counts it in `fate:NAME`:
-// settle.lua what it decides itself, book.lua the others.
+// Fates are the names of all fates that a tick can have, and below are all places that decide one. An outcome of a run
+// comes from sidecar/outcome.go. settle.lua counts in `fate:NAME` what it decides, and book.lua all others.
 //
-//	the outcome of the last run  settle.lua, endTick, as sidecar/outcome.go names it; drop.lua, if the run was to be repeated
+//	the outcome of the last run  settle.lua, endTick, as sidecar/outcome.go names it; drop.lua, with the name that sidecar/due.go gives
 //	overlapped                   settle.lua, at the end of the run in the way; acquire.lua, if queue or limit is full or a hundred wait
 //	replaced, without a run      acquire.lua, for a tick that waited until a newer one took its place
 //	missed                       acquire.lua, register.lua and pause.lua, for the ticks that they pass over; drop.lua (see sidecar/due.go)
