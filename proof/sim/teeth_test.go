@@ -47,8 +47,7 @@ var teeth = []tooth{
 		{"lock/release.lua", "if redis.call('GET', lock) ~= uuid or redis.call('HGET', ledger, 'r:' .. uuid) then return 0 end", ""},
 	}},
 	{"keep the grace of a command whose lock is lost meanwhile", "3: gone", ignoresTheEnd, []edit{
-		{"sidecar/execute/command/command.go", "case r.Lasts != nil && !r.Lasts(0):", "case !BROKEN && r.Lasts != nil && !r.Lasts(0), errors.Is(cause, lock.ErrLost):"},
-		{"sidecar/execute/command/command.go", "import (\n", "import (\n\t\"github.com/solotick/solotick/lock\"\n"},
+		{"sidecar/execute/command/command.go", "case r.Lasts != nil && !r.Lasts(0):", "case !BROKEN && r.Lasts != nil && !r.Lasts(0):"},
 	}},
 	{"start without trust", "3: trust", "stands still as it starts", []edit{{"sidecar/attempt.go", "if !h.Trusted() {", "if !BROKEN && !h.Trusted() {"}}},
 	{"register nothing anew", "2: never lost", "", []edit{
