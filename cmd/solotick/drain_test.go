@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/solotick/solotick/internal/testing/redistest"
+	"github.com/solotick/solotick/internal/testing/rig"
 )
 
 // drains runs `drain` with a table that names the admin address.
@@ -63,12 +64,7 @@ jobs:
 
 func TestADrainThatWasNotToBeHadIsSaid(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	nobody := l.Addr().String()
-	l.Close()
+	nobody := rig.FreeAddr(t)
 	for _, c := range []struct {
 		status       int
 		answer, says string

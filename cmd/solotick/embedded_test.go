@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/solotick/solotick/internal/testing/rig"
 )
 
 // fires counts how often each tick of each job was fired.
@@ -68,7 +70,7 @@ jobs:
     schedule: "@every 1s"
     exec: {command: ["sh", "-c", "echo command $SOLOTICK_TICK >>%s"]}
 `, server.URL, written)
-	env := []string{embeddedVariable + "=" + freeAddr(t)}
+	env := []string{embeddedVariable + "=" + rig.FreeAddr(t)}
 
 	first := launch(t, table, env, "--log-level", "debug")
 	first.await("serving the embedded store, for trying out on one machine")

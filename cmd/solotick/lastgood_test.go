@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/solotick/solotick/internal/testing/redistest"
+	"github.com/solotick/solotick/internal/testing/rig"
 	"github.com/solotick/solotick/sidecar"
 	"github.com/solotick/solotick/sidecar/view"
 )
@@ -417,7 +418,7 @@ func TestAReplicaThatStartsAnywayServesWithoutAServiceAndARedis(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	p := newPlace(t)
-	listen := freeAddr(t)
+	listen := rig.FreeAddr(t)
 	r := p.anyway(listen) // there is no file, either
 	r.await("there is no table that can be used: nothing is fired here", "level", "ERROR", "file", p.table)
 	get := func(path string) (int, string) {

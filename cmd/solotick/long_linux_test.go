@@ -52,7 +52,7 @@ func (l *long) start(name string) (r *replica, again func() *replica) {
 	dir := l.t.TempDir()
 	l.table = filepath.Join(dir, "table.yaml")
 	text := fmt.Sprintf("service: shop\nredis: {url: %q, timeout: 4s}\nlisten: \"\"\nadmin: %q\nshutdownGrace: %s\njobs: [{%s}]\n",
-		l.redis.URL(), freeAddr(l.t), l.grace, l.job)
+		l.redis.URL(), rig.FreeAddr(l.t), l.grace, l.job)
 	if err := os.WriteFile(l.table, []byte(text), 0o600); err != nil {
 		l.t.Fatal(err)
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -239,15 +238,4 @@ func eventually(t *testing.T, what string, so func() bool) {
 	if err := rig.Until(patience, what, so); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// freeAddr is an address where nobody listens.
-func freeAddr(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }

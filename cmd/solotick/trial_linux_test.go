@@ -1,6 +1,10 @@
 package main
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/solotick/solotick/internal/testing/rig"
+)
 
 // Only a table with the embedded store begins at level debug.
 func TestOfATrialTheLogSaysWhichTicksAnotherReplicaHasFired(t *testing.T) {
@@ -13,7 +17,7 @@ admin: ""
 jobs:
   - {name: hello, schedule: "@every 1s", exec: {command: [/bin/echo, hello]}}
 `
-	env := []string{embeddedVariable + "=" + freeAddr(t)}
+	env := []string{embeddedVariable + "=" + rig.FreeAddr(t)}
 	r := launch(t, table, env, "--replica", "one")
 	r.await("finished", "job", "hello", "outcome", "succeeded", "code", "0")
 	other := launch(t, table, env, "--replica", "two", "--log-level", "info")

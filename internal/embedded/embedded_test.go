@@ -13,17 +13,11 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/solotick/solotick/internal/testing/rig"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// freeAddr is an address where nobody listens.
-func freeAddr(t *testing.T) string {
-	t.Helper()
-	l := anywhere(t)
-	defer l.Close()
-	return l.Addr().String()
-}
 
 // anywhere listens at a free address.
 func anywhere(t *testing.T) net.Listener {
@@ -68,7 +62,7 @@ func start(t *testing.T, addrs ...string) *process {
 }
 
 func TestTheFirstServesAndTheOthersJoin(t *testing.T) {
-	addr := freeAddr(t)
+	addr := rig.FreeAddr(t)
 	first := start(t, addr)
 	<-first.took
 	for range 2 {
@@ -86,7 +80,7 @@ func TestTheFirstServesAndTheOthersJoin(t *testing.T) {
 }
 
 func TestExactlyOneOfManyThatStartAtOnceServes(t *testing.T) {
-	addr := freeAddr(t)
+	addr := rig.FreeAddr(t)
 	stores := make([]*Store, 8)
 	errs := make([]error, len(stores))
 	var all sync.WaitGroup
@@ -109,7 +103,7 @@ func TestExactlyOneOfManyThatStartAtOnceServes(t *testing.T) {
 }
 
 func TestAnotherServesAnEmptyStoreWhenTheServingProcessEnds(t *testing.T) {
-	addr := freeAddr(t)
+	addr := rig.FreeAddr(t)
 	first := start(t, addr)
 	<-first.took
 	if err := first.server.mini.Set("key", "value"); err != nil {
@@ -136,7 +130,7 @@ func TestAnotherServesAnEmptyStoreWhenTheServingProcessEnds(t *testing.T) {
 }
 
 func TestWhatAnyLocalProcessSendsEndsItsOwnConnectionAlone(t *testing.T) {
-	addr := freeAddr(t)
+	addr := rig.FreeAddr(t)
 	start(t, addr)
 	for _, sent := range []string{"*-1\r\n", "*0\r\n", "*2\r\n$9223372036854775805\r\n", "*1\r\n$9000000000\r\n", "GET / HTTP/1.1\r\n\r\n"} {
 		c, err := net.Dial("tcp", addr)
@@ -158,7 +152,7 @@ func TestWhatAnyLocalProcessSendsEndsItsOwnConnectionAlone(t *testing.T) {
 }
 
 func TestAStoreThatStopsLeavesItsAddressFree(t *testing.T) {
-	addr := freeAddr(t)
+	addr := rig.FreeAddr(t)
 	for range 3 {
 		p := start(t, addr)
 		select {
@@ -228,7 +222,7 @@ func silent(t *testing.T) string {
 func TestTheStoreTakesTheNextAddressThatIsFree(t *testing.T) {
 	t.Parallel()
 	web := stranger(t, func(c net.Conn) { fmt.Fprint(c, "HTTP/1.1 400 Bad Request\r\n\r\n") })
-	addrs := []string{web, silent(t), freeAddr(t)}
+	addrs := []string{web, silent(t), rig.FreeAddr(t)}
 	if got := Find(addrs...); got != web {
 		t.Errorf("there is no store, and Find says %s, want the first of %v", got, addrs)
 	}
@@ -245,7 +239,7 @@ func TestTheStoreTakesTheNextAddressThatIsFree(t *testing.T) {
 
 // The program that had the usual port has ended meanwhile. A second store would fire each tick again.
 func TestAStoreAtALaterAddressIsJoinedAlthoughAnEarlierOneIsFree(t *testing.T) {
-	addrs := []string{freeAddr(t), freeAddr(t)}
+	addrs := []string{rig.FreeAddr(t), rig.FreeAddr(t)}
 	start(t, addrs[1])
 	second := start(t, addrs...)
 	if second.Serving() || second.At() != addrs[1] {
@@ -255,7 +249,7 @@ func TestAStoreAtALaterAddressIsJoinedAlthoughAnEarlierOneIsFree(t *testing.T) {
 
 func TestManyThatStartAtOnceWhereAPortIsTakenHaveOneStore(t *testing.T) {
 	t.Parallel()
-	addrs := []string{stranger(t, func(net.Conn) {}), freeAddr(t), freeAddr(t)}
+	addrs := []string{stranger(t, func(net.Conn) {}), rig.FreeAddr(t), rig.FreeAddr(t)}
 	stores := make([]*Store, 8)
 	errs := make([]error, len(stores))
 	var all sync.WaitGroup

@@ -3,12 +3,14 @@ package embedded
 import (
 	"strings"
 	"testing"
+
+	"github.com/solotick/solotick/internal/testing/rig"
 )
 
 // Ctrl-Z in the first terminal: when it goes on, its replica would fire what the others have fired from a second store.
 func TestAStoppedStoreIsNotReplacedByASecondOne(t *testing.T) {
 	t.Parallel()
-	addrs := []string{silent(t), freeAddr(t)}
+	addrs := []string{silent(t), rig.FreeAddr(t)}
 	m := mark(addrs[0])
 	if s, err := Open(addrs...); err == nil || !strings.Contains(err.Error(), "the process that serves it is stopped") {
 		t.Errorf("got %v, %v", s, err)

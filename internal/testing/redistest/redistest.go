@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/solotick/solotick/internal/testing/needs"
+	"github.com/solotick/solotick/internal/testing/rig"
 )
 
 // Server is one redis-server, perhaps over several lives of its process.
@@ -62,9 +63,9 @@ func (s *Server) start(secure bool, args func() []string) {
 	s.t.Helper()
 	var err error
 	for range 5 {
-		s.port, err = freePort()
+		s.port, err = rig.FreePort()
 		if err == nil && secure {
-			s.tls, err = freePort()
+			s.tls, err = rig.FreePort()
 		}
 		if err == nil {
 			s.args = args()
@@ -222,13 +223,4 @@ func (s *Server) launch() error {
 		_ = cmd.Wait()
 		return fmt.Errorf("it ended at once: %s", strings.Join(lines, "\n"))
 	}
-}
-
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
 }

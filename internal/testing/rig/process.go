@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"sync"
 	"syscall"
+	"testing"
 	"time"
 )
 
@@ -115,8 +116,8 @@ func StopAll(grace time.Duration, all ...*Process) error {
 // given are the ports that this process has got from FreePort.
 var given sync.Map
 
-// FreePort is a port of the loopback interface that was free a moment ago, below those that outgoing connections take:
-// one of them could be faster than the program that is to listen there. It returns no port twice, so a program can come
+// FreePort is a port of the loopback interface that was free a moment ago, below those that the system gives to outgoing
+// connections and to listeners at port 0: one of them could be faster than the program that is to listen there. It returns no port twice, so a program can come
 // back to its port.
 func FreePort() (port int, err error) {
 	for range 100 {
@@ -131,6 +132,16 @@ func FreePort() (port int, err error) {
 		}
 	}
 	return 0, err
+}
+
+// FreeAddr is 127.0.0.1 with a free port.
+func FreeAddr(t testing.TB) string {
+	t.Helper()
+	port, err := FreePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 }
 
 // Until asks every 20 ms whether something is so, and gives up after the limit.

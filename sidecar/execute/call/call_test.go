@@ -17,6 +17,7 @@ import (
 
 	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/internal/credentials"
+	"github.com/solotick/solotick/internal/testing/rig"
 	"github.com/solotick/solotick/sidecar/execute"
 )
 
@@ -326,10 +327,8 @@ func TestAURLThatCannotBeUsedFailsWithoutShowingIt(t *testing.T) {
 }
 
 func TestErrorsShowNoSecretOfTheTable(t *testing.T) {
-	l, _ := net.Listen("tcp", "127.0.0.1:0")
-	l.Close()
 	e := New(config.HTTP{
-		URL:     "http://me:s3cret@" + l.Addr().String() + "/s3cret?token=s3cret",
+		URL:     "http://me:s3cret@" + rig.FreeAddr(t) + "/s3cret?token=s3cret",
 		Headers: map[string]string{"Authorization": "s3cret"}, Body: "s3cret",
 	}, Options{})
 	res := e.Execute(t.Context(), aRun())

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/internal/testing/rig"
 )
 
 // wantReady checks an answer: says is a part of why the app is not ready, "" when it is.
@@ -160,7 +161,7 @@ func TestAnEndlessAnswerIsReadToABound(t *testing.T) {
 }
 
 func TestAnAppIsReadyWhenItAcceptsAConnection(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := net.Listen("tcp", rig.FreeAddr(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,16 +14,12 @@ import (
 	"testing"
 
 	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/internal/testing/rig"
 	"github.com/solotick/solotick/sidecar/execute"
 )
 
 func TestWhatCertainlyNeverBeganIsNotStarted(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	refused := "http://" + l.Addr().String()
-	l.Close()
+	refused := "http://" + rig.FreeAddr(t)
 	silent := rawApp(t, func(net.Conn, *bufio.Reader) {}) // closes before the handshake
 	untrusted := httptest.NewUnstartedServer(nil)
 	untrusted.Config.ErrorLog = discardLog()
@@ -185,9 +181,7 @@ func TestARedirectOffThisMachineIsRefused(t *testing.T) {
 }
 
 func TestADeadRedirectMayHaveStarted(t *testing.T) {
-	l, _ := net.Listen("tcp", "127.0.0.1:0")
-	l.Close()
-	to := "http://" + l.Addr().String()
+	to := "http://" + rig.FreeAddr(t)
 	a := newApp(t, redirecting(307, &to))
 	res := call(t, a.URL+"/from")
 	wantStatus(t, res, execute.Failed)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/internal/testing/rig"
 	"github.com/solotick/solotick/sidecar/execute"
 )
 
@@ -21,11 +22,6 @@ func TestStartedIsCalledOnceWhenTheJobBegins(t *testing.T) {
 		}
 	}))
 	defer app.Close()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	free.Close()
 
 	ok := []config.CodeRange{{From: 200, To: 299}}
 	for name, c := range map[string]struct {
@@ -35,7 +31,7 @@ func TestStartedIsCalledOnceWhenTheJobBegins(t *testing.T) {
 	}{
 		"a call":            {New(config.HTTP{Method: "POST", URL: app.URL, SuccessCodes: ok}, Options{}), execute.Succeeded, 1},
 		"a redirected call": {New(config.HTTP{Method: "POST", URL: app.URL + "/moved", SuccessCodes: ok}, Options{}), execute.Succeeded, 1},
-		"a refused call":    {New(config.HTTP{Method: "POST", URL: "http://" + free.Addr().String(), SuccessCodes: ok}, Options{}), execute.NotStarted, 0},
+		"a refused call":    {New(config.HTTP{Method: "POST", URL: "http://" + rig.FreeAddr(t), SuccessCodes: ok}, Options{}), execute.NotStarted, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			started := 0
