@@ -80,8 +80,8 @@ func (l *Lease) renewal() time.Duration { return min(l.claim.TTL/3, (l.claim.TTL
 // Keep extends the lease every third of its ttl until the caller calls stop. The context that it returns ends with
 // parent. It ends with ErrLost as its cause when trust runs out, which is before the lease ends, with ErrReplaced when
 // a newer tick takes this run's place, and with ErrCancelled when an operator has cancelled the run. A run that was
-// told to end keeps its lease until stop, or until trust runs out, which only Trusted tells then. stop waits for the
-// keeper to end.
+// told to end keeps its lease until stop, or until trust runs out, which only Trusted tells then. Until stop, no
+// Watcher of this process takes the run over: the caller settles it first. stop waits for the keeper to end.
 func (l *Lease) Keep(parent context.Context) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	keeping, end := context.WithCancel(context.WithoutCancel(parent))
@@ -90,7 +90,6 @@ func (l *Lease) Keep(parent context.Context) (ctx context.Context, stop func()) 
 	first := time.Duration(l.trust.Load()) - (l.claim.TTL - Margin) + l.renewal()
 	begun := l.store.kept.add(l, min(first-l.store.redis.Boottime(), rds.ClockCheckEvery), func() {
 		defer close(done)
-		defer l.store.kept.remove(l)
 		l.keep(keeping, first, cancel)
 	})
 	return ctx, sync.OnceFunc(func() {

@@ -136,3 +136,25 @@ func TestARunThatThisProcessKeepsIsNeverDead(t *testing.T) {
 		}
 	})
 }
+
+// The caller is about to settle such a run. A takeover before would count it as dead.
+func TestARunWhoseWindowHasEndedIsLeftToThisProcessUntilItStopsKeepingIt(t *testing.T) {
+	redisworld.InBubble(t, func(w *redisworld.World) {
+		w.Born()
+		a := w.Replica("a")
+		l, _ := a.Wins(a.Claim(1))
+		kept, stop := l.Keep(w.Context())
+		defer stop()
+		a.CutOff()
+		<-kept.Done()
+		a.Proxy.Heal()
+		watch := a.NewWatcher()
+		if found := looks(w, a, watch, 2*long); len(found) != 0 {
+			w.Errorf("it is found before: %v", found)
+		}
+		stop()
+		if found := looks(w, a, watch, time.Second); len(found) != 1 {
+			w.Errorf("then found is %v", found)
+		}
+	})
+}
