@@ -80,7 +80,8 @@ type Claim struct {
 // Past is a tick that was not fired in time.
 type Past struct{ Tick, Due time.Time }
 
-func (c *Claim) setDefaults() {
+// prepare fills in what may be left out, and refuses what no replica may ask for.
+func (c *Claim) prepare() error {
 	if c.Run == "" {
 		c.Run = uuid.NewString()
 	}
@@ -97,20 +98,17 @@ func (c *Claim) setDefaults() {
 	if c.Due.Before(c.Tick) {
 		c.Due = c.Tick
 	}
-	if _, ok := rds.TimerID(c.Job); ok {
+	if _, timer := rds.TimerID(c.Job); timer {
+		if c.Member == "" {
+			return fmt.Errorf("job %q has the name of a timer, and no tick of a table", c.Job)
+		}
 		c.Policy, c.Limit = Allow, 0 // timers share a ledger, not a turn
 	}
-}
-
-func (c *Claim) check() error {
 	if c.TTL <= Margin {
 		return fmt.Errorf("ttl %s is not longer than the margin of %s", c.TTL, Margin)
 	}
 	if err := rds.OneWord("replica", c.Replica); err != nil {
 		return err
-	}
-	if _, ok := rds.TimerID(c.Job); ok && c.Member == "" {
-		return fmt.Errorf("job %q has the name of a timer, and no tick of a table", c.Job)
 	}
 	d := c.due()
 	return d.check()
@@ -186,8 +184,7 @@ func (c *Claim) rest(channel string) []any {
 // Acquire returns when it has taken the claim back, or when no copy can have an effect any more. That is at most TTL
 // after it sent the last copy, and another TTL if Redis is away.
 func (s *Store) Acquire(ctx context.Context, c Claim) (*Lease, Answer, error) {
-	c.setDefaults()
-	if err := c.check(); err != nil {
+	if err := c.prepare(); err != nil {
 		return nil, Answer{}, fmt.Errorf("acquiring %q: %w", c.Job, err)
 	}
 	q := question{store: s, claim: &c}

@@ -78,7 +78,7 @@ func (p *prober) claims(policy Policy, n int64) Claim {
 	p.counter++
 	c := Claim{Job: walkJob, Tick: rds.FromMillis(nominal(n)), Run: fmt.Sprintf("u%04d", p.counter), Replica: "r", TTL: walkTTL, Policy: policy,
 		Attempt: 1}
-	c.setDefaults()
+	prepared(&c)
 	return c
 }
 

@@ -173,7 +173,7 @@ func (p *replay) claim(x model.Step) *Claim {
 		p.demand(err == nil, "%s: there was no such due member: %v", x.Text, err)
 		c.Kind, c.Deaths = d.Kind, d.Deaths
 	}
-	c.setDefaults()
+	prepared(c)
 	p.runs[x.Run] = c
 	return c
 }

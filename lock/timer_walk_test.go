@@ -227,7 +227,7 @@ func (w *timerWalk) claim(x *shooter) Code {
 func (w *timerWalk) claimOf(x *shooter, d Due) *Claim {
 	c := Claim{Job: d.Job, Tick: d.Tick, Run: x.uuid, TTL: 30 * time.Second, Kind: d.Kind, Attempt: d.Attempt, Retries: 2, Rounds: d.Rounds,
 		Deaths: d.Deaths, Refused: d.Refused, Replica: "r", Again: w.atLeastOnce, Member: x.member}
-	c.setDefaults()
+	prepared(&c)
 	return &c
 }
 

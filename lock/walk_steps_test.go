@@ -228,7 +228,7 @@ func (w *walk) newClaim(r int, tick int64) Claim {
 }
 
 func (w *walk) begin(r int, c Claim) {
-	c.setDefaults()
+	prepared(&c)
 	w.fibers = append(w.fibers, &fiber{claim: c, replica: r, stage: asking, trusted: true})
 }
 

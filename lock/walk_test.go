@@ -478,3 +478,10 @@ func millisOf(v any) int64 {
 	}
 	return 0
 }
+
+// prepared fills in what a claim leaves out.
+func prepared(c *Claim) {
+	if err := c.prepare(); err != nil {
+		panic(err)
+	}
+}

@@ -33,17 +33,20 @@ func (k Keys) Fates(job string) string { return k.Prefix + "fates:" + job }
 // Lock is the key of a job's lock or, under Allow, of the lock of one of its ticks, which slot names.
 func (k Keys) Lock(job, slot string) string { return k.Prefix + "lock:" + job + slot }
 
-// Ledger is the key of the job's own ledger, or of the ledger that all timers share.
-func (k Keys) Ledger(job string) string {
-	if _, ok := TimerID(job); ok {
-		job = TimerJobs
+// keeper is the job whose ledger keeps what the job does: itself, or the one that all timers share.
+func keeper(job string) string {
+	if _, timer := TimerID(job); timer {
+		return TimerJobs
 	}
-	return k.Prefix + "job:" + job
+	return job
 }
+
+// Ledger is the key of the job's own ledger, or of the ledger that all timers share.
+func (k Keys) Ledger(job string) string { return k.Prefix + "job:" + keeper(job) }
 
 // Due is the key of the set that keeps the due members of a job.
 func (k Keys) Due(job string) string {
-	if _, ok := TimerID(job); ok {
+	if keeper(job) != job {
 		return k.DueTimers
 	}
 	return k.DueJobs
