@@ -63,8 +63,8 @@ type Claim struct {
 	// claim that Redis runs after it has no effect: a run that is not wanted any more would be in the way of newer
 	// ticks.
 	Until time.Time
-	// MayNotWin says that the caller has no slot free for a run, and must not win. The script answers whether something is
-	// in the tick's way, with the same effects as for any claim, or that nothing is: Free.
+	// MayNotWin says that the caller has no slot free for a run, and must not win. The script answers whether something
+	// is in the tick's way, with the same effects as for any claim, or that nothing is: Free.
 	MayNotWin bool
 
 	// Member is the member of the due set that authorizes this run; empty = the tick comes from the table.
@@ -153,12 +153,12 @@ func (c *Claim) record() string {
 }
 
 // rest are the arguments that most claims do not need: the script's time grows with their number.
-func (c *Claim) rest(channel string) []any {
-	plain := c.Policy != Replace && c.slot() == "" && c.Member == "" && !c.MayNotWin && c.OlderThan.IsZero() && len(c.Older) == 0
+func (c *Claim) rest() []any {
+	plain := c.slot() == "" && c.Member == "" && !c.MayNotWin && c.OlderThan.IsZero() && len(c.Older) == 0
 	if plain && c.Due.Equal(c.Tick) && c.Before.IsZero() {
 		return nil
 	}
-	args := []any{rds.Millis(c.Due), rds.Millis(c.Known), rds.Millis(c.Before), c.slot(), c.Member, "", "", channel}
+	args := []any{rds.Millis(c.Due), rds.Millis(c.Known), rds.Millis(c.Before), c.slot(), c.Member, "", ""}
 	if c.MayNotWin {
 		args[5] = "look"
 	}
@@ -288,9 +288,9 @@ func (q *question) send(ctx context.Context, sent time.Duration) (Answer, error)
 	args := make([]any, 0, 16+2*len(c.Older))
 	args = append(args, c.Run, c.Job, rds.Millis(c.Tick), rds.Millis(redisSent.Add(window)), c.TTL.Milliseconds(), c.tolerance().Milliseconds(),
 		c.policy(), c.record())
-	args = append(args, c.rest(s.redis.Keys.Events)...)
+	args = append(args, c.rest()...)
 	parts, err := s.redis.Call(context.WithoutCancel(ctx), acquireScript, 1,
-		[]string{s.redis.Keys.Lock(c.Job, c.slot()), s.redis.Keys.Ledger(c.Job), s.redis.Keys.Running, s.redis.Keys.Due(c.Job)}, args...)
+		[]string{s.redis.Keys.Lock(c.Job, c.slot()), s.redis.Keys.Ledger(c.Job), s.redis.Keys.Running, s.redis.Keys.Due(c.Job), s.redis.Keys.Events}, args...)
 	if err == nil {
 		var a Answer
 		a, err = parseAnswer(parts)

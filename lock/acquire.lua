@@ -10,7 +10,7 @@
 -- A due member stays due while a run lives: under Allow never, under Allow:n while n live. Runs of jobs with the guarantee every-replica have
 -- no entry: they are in nobody's way, and nothing is in theirs. A run is settled by the guarantee of its own record.
 --
--- KEYS  1 lock  2 ledger  3 running  4 due
+-- KEYS  1 lock  2 ledger  3 running  4 due  5 channel of the nudges
 -- ARGV  1 uuid of the run    2 job    3 tick    4 until: after this Redis time this copy has no effect    5 ttl
 --       6 tolerance for early askers    7 policy    8 record of the run; its last word is the replica
 --       What follows may be left out:
@@ -18,9 +18,9 @@
 --       11 the tick before this one, or before the first of the list, if that is newer than 10; 0 = it is not
 --       12 slot: '' or, under Allow, ':<tick>'    13 due member to pop; '' = the tick comes from the table
 --       14 'look': the asker has no slot free, and must not win
---       15 newest claimed tick that the asker goes by; '' = it does not say    16 channel of the nudges; given
---       with the list, and under Replace    17.. the list: a due member and when its tick came due, by turns, this tick
---       last; with it nothing is run at once, so that they are run in order
+--       15 newest claimed tick that the asker goes by; '' = it does not say
+--       16.. the list: a due member and when its tick came due, by turns, this tick last; with it nothing is run at
+--       once, so that they are run in order
 -- Times are milliseconds, absolute ones on Redis' clock.
 -- returns {code, now, newest tick claimed before, newest tick settled as overlap (WON: newest tick that had succeeded before
 --          the first run of this one; 0 = none older than it), end of the last pause,
@@ -31,7 +31,7 @@
 local lock, ledger, running, due = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local uuid, job, tick, policy = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[7]
 local limit = tonumber(string.match(policy, '^Allow:(%d+)$') or 0)   -- 0 = none
-local came, slot, member, older, listed = ARGV[9] or ARGV[3], ARGV[12] or '', ARGV[13] or '', ARGV[15] or '', #ARGV > 16
+local came, slot, member, older, listed = ARGV[9] or ARGV[3], ARGV[12] or '', ARGV[13] or '', ARGV[15] or '', #ARGV > 15
 
 local h = redis.call('HMGET', ledger, 'born', 'tick', 'runs', 'r:' .. uuid, 'behind', 'token', 'last', 'paused', 'pausedAll', 'pausedTo', 'gaps',
   'succeeded', 'from')
@@ -129,7 +129,7 @@ if live or member == '' and (listed or behind ~= '' or #pauses > 0 or (ARGV[11] 
   end
   local function missed(from, to) gap(from, to, '') end
   local function passOver()
-    local upTo = listed and string.match(ARGV[17], '^%d+') or tick
+    local upTo = listed and string.match(ARGV[16], '^%d+') or tick
     local from = math.max(newest, tonumber(redis.call('HGET', ledger, 'since') or 0), tonumber(ARGV[10] or 0))
     from = math.max(from, unpaused)
     for _, pause in ipairs(pauses) do                      -- before it, and between the two
@@ -165,7 +165,7 @@ if live or member == '' and (listed or behind ~= '' or #pauses > 0 or (ARGV[11] 
       said = redis.pcall('HSET', ledger, 'tick', ARGV[3], 'overlap', ARGV[3], 'gaps', gaps)
       if type(said) == 'number' then keep() end
     else                                                   -- provisional: settle tells whether it was one
-      for i = 17, math.max(#ARGV, 17), 2 do
+      for i = 16, math.max(#ARGV, 16), 2 do
         local refused, itCame = string.match(ARGV[i] or ARGV[3], '^%d+'), ARGV[i + 1] or came
         if open(refused) and not string.find(behind, refused .. '@', 1, true) then
           behind = behind .. '-' .. refused .. '@' .. itCame .. ' '
@@ -194,15 +194,15 @@ if live or member == '' and (listed or behind ~= '' or #pauses > 0 or (ARGV[11] 
   passOver()
   if listed then                                           -- claimed now, all of them, and due in order
     redis.call('ZSCORE', due, member)                      -- should it be no sorted set, the script breaks off before it claims
-    for i = 17, #ARGV, 2 do take(string.match(ARGV[i], '^%d+')) end
+    for i = 16, #ARGV, 2 do take(string.match(ARGV[i], '^%d+')) end
     if waiting then take(waiting) end
     redis.call('HSET', ledger, 'tick', ARGV[3], 'by', replica, 'gaps', gaps, 'handed', ARGV[3])
     if behind ~= (h[5] or '') then keep() end
-    for i = 17, #ARGV, 2 do
+    for i = 16, #ARGV, 2 do
       if open(string.match(ARGV[i], '^%d+')) then redis.call('ZADD', due, now, ARGV[i]) end
     end
     if waiting then redis.call('ZADD', due, now, waiting .. ' ' .. job .. ' catchup 1 0 0 ' .. uuid) end -- the first of them
-    redis.pcall('PUBLISH', ARGV[16], 'due')
+    redis.pcall('PUBLISH', KEYS[5], 'due')
   elseif live then                                         -- Queue and Replace: claimed now, set free by the end of the last live run
     take(ARGV[3])
     if waiting then
@@ -216,15 +216,15 @@ if live or member == '' and (listed or behind ~= '' or #pauses > 0 or (ARGV[11] 
   end
   if live and policy == 'Replace' then
     redis.call('HSET', ledger, 'stop', string.format('%d', token))
-    redis.pcall('PUBLISH', ARGV[16], 'stop ' .. job)
+    redis.pcall('PUBLISH', KEYS[5], 'stop ' .. job)
   end
   if live or listed then return answer('QUEUED') end
 end
 
 token = math.max(token + 1, now)                           -- never falls back, not even when the ledger was lost
-local tokenText = string.format('%d', token)
+local tokenText, began = string.format('%d', token), string.format('%d', now)
 redis.call('ZADD', running, leaseEnd, uuid .. ' ' .. job)  -- first: should the script break off, the takeover settles what is there
-local began = token == now and tokenText or string.format('%d', now)
+if redis.call('ZCARD', running) == 1 then redis.pcall('PUBLISH', KEYS[5], 'run') end -- who is at rest looks again
 local record = ARGV[3] .. ' ' .. tokenText .. ' ' .. (h[2] or 0) .. ' ' .. began .. ' ' .. ARGV[8]
 local moved = member == '' and ARGV[3] or h[2] or 0
 -- The first claim of a tick notes the newest success, and all later runs of the tick are told the same one. settle forgets the

@@ -34,7 +34,7 @@ func (p *prober) probePauses() {
 	p.pausing("pause", 0, nominal(6), "two words") // the job has stood still since the first
 	note := fmt.Sprintf("%d %d two words", nominal(6), nominal(3)+5)
 	p.demand(p.field("paused") == note, "the note is %q, want %q", p.field("paused"), note)
-	p.told()
+	p.told("due "+walkJob, "due "+walkJob)
 	p.demand(p.pausing("resume", 0)[2] == int64(1) && p.field("paused") == "", "it was not resumed")
 	p.told("due " + walkJob)
 	gap := fmt.Sprintf("%d-%d ", walkStart, nominal(3)+5)

@@ -42,7 +42,7 @@ func TestRefusalIsADefiniteAnswerAndTheClaimIsRepeated(t *testing.T) {
 				first := a.Proxy.On(lossy.Script(lock.AcquireSHA), 1, lossy.Refuse(text))
 				second := a.Proxy.On(lossy.Script(lock.AcquireSHA), 1, lossy.Copy)
 				l, _ := a.Wins(a.Claim(1))
-				if asked.N() != 2 || first.Words()[7] != l.Run() || second.Words()[7] != l.Run() {
+				if asked.N() != 2 || first.Words()[8] != l.Run() || second.Words()[8] != l.Run() {
 					w.Errorf("asked %d times, by %v and %v", asked.N(), first.Words(), second.Words())
 				}
 				// A loser has nothing to take back, since no copy can be under way.

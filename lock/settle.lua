@@ -42,11 +42,8 @@ else
   cut = false
 end
 
-local nudge = false                                        -- something became due now
-local function enqueue(m, delay)
-  redis.call('ZADD', due, now + delay, m)
-  nudge = nudge or tonumber(delay) == 0
-end
+local nudge = false                                        -- something is due, or will be: replicas at rest know of no run
+local function enqueue(m, delay) nudge = redis.call('ZADD', due, now + delay, m) end
 local function wake()
   if nudge then redis.pcall('PUBLISH', ARGV[5], 'due') end
 end

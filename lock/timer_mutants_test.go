@@ -82,7 +82,8 @@ var timerMutants = []mutant{
 	{"timer", "a timer has no entry", "redis.call('SET', timer, at ..", "redis.call('GET', at .."},
 	{"timer", "what was replaced counts as new", "(waits and ' 0 ' or ' 1 ')", "' 1 '"},
 	{"timer", "nobody is told", "redis.pcall('PUBLISH', ARGV[8], 'due')", ""},
-	{"timer", "all are told of what is far away", "if tonumber(at) < now + 2000 then redis", "if true then redis"},
+	{"timer", "all are told of what is far away", "tonumber(at) < now + 31000 and first", "first"},
+	{"timer", "all are told of what is not the next", "first == member(at, copy) then redis.pcall", "true then redis.pcall"},
 	{"dynamic", "asked again, another answer", "  return {code, now, tonumber(number)}\n", ""},
 	{"dynamic", "a late copy has an effect", "if now > tonumber(ARGV[3]) then return {'STALE', now, 0} end", ""},
 	{"dynamic", "the same is a change", "if there == source then return {'SET', now, 0} end", ""},
@@ -191,10 +192,10 @@ func (w *timerWalk) probeTimes(told func(...string)) {
 	now := w.now()
 	w.sets("a", "q1", now+60_000, "{}", "SET 1")
 	told()
-	w.sets("b", "q2", now-60_000, "{}", "SET 1")
+	w.sets("b", "q2", now+1_900, "{}", "SET 1")
 	told("due")
-	w.sets("c", "q3", now+1_900, "{}", "SET 1")
-	told("due")
+	w.sets("c", "q3", now+1_950, "{}", "SET 1")
+	told()
 	w.sets("d", "q4", now, "{}", "FULL 0")
 	for n, c := range []struct {
 		copied string

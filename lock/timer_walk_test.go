@@ -211,9 +211,9 @@ func (w *timerWalk) claim(x *shooter) Code {
 	d, err := ParseDue(x.member)
 	w.demand(err == nil, "%v", err)
 	c := w.claimOf(x, d)
-	keys := []string{w.keys.Lock(c.Job, c.slot()), w.keys.Ledger(c.Job), w.keys.Running, w.keys.DueTimers}
+	keys := []string{w.keys.Lock(c.Job, c.slot()), w.keys.Ledger(c.Job), w.keys.Running, w.keys.DueTimers, w.keys.Events}
 	args := []any{c.Run, c.Job, rds.Millis(c.Tick), farFuture, 30_000, 1000, c.policy(), c.record()}
-	code, _ := w.run(acquireScript, keys, append(args, c.rest(w.keys.Events)...)...)
+	code, _ := w.run(acquireScript, keys, append(args, c.rest()...)...)
 	w.note("%s asks for %q: %s", x.uuid, x.member, code)
 	if code == string(Won) {
 		s := w.members[x.member]

@@ -215,7 +215,7 @@ func playLostReplies(w *redisworld.World, a, b *redisworld.Replica) {
 	asked := a.Proxy.Count(lossy.Script(lock.AcquireSHA))
 	lost := a.Proxy.On(lossy.Script(lock.AcquireSHA), 1, lossy.LoseReply)
 	l, _ := a.Wins(a.Claim(5))
-	if asked.N() != 2 || lost.Words()[7] != l.Run() {
+	if asked.N() != 2 || lost.Words()[8] != l.Run() {
 		w.Errorf("asked %d times, at first by %v", asked.N(), lost.Words())
 	}
 	sent := a.Proxy.Count(lossy.Script(lock.ExtendSHA))

@@ -251,7 +251,7 @@ func (w *walk) run(x *fiber, sc *rds.Script, keys []string, args ...any) []any {
 // question is what a claim asks.
 func (w *walk) question(c *Claim, until int64) (keys []string, args []any) {
 	args = []any{c.Run, c.Job, rds.Millis(c.Tick), until, c.TTL.Milliseconds(), c.tolerance().Milliseconds(), c.policy(), c.record()}
-	return []string{w.lockOf(c), w.ledger(), w.keys.Running, w.keys.DueJobs}, append(args, c.rest(w.keys.Events)...)
+	return []string{w.lockOf(c), w.ledger(), w.keys.Running, w.keys.DueJobs, w.keys.Events}, append(args, c.rest()...)
 }
 
 // acquire asks once, and takes the answer down.

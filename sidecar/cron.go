@@ -160,6 +160,16 @@ func (a *agenda) add(g *group) (earlier bool) {
 	return g.at.Before(a.armed)
 }
 
+// soonest is when the next group is woken.
+func (a *agenda) soonest() time.Time {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.groups) == 0 {
+		return never
+	}
+	return a.groups[0].at
+}
+
 func (a *agenda) join(g *group, job string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

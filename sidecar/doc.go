@@ -41,7 +41,7 @@
 // those that are due together. Each wake whose turn it is to ask fires in a goroutine of its own. The others share one
 // goroutine, and look together at the claims of the other replicas.
 //
-// The looker reads the running set and the due set once a second, or sooner after a nudge. It hands the
+// The looker reads the running set and the due set once a second, at rest less often, and after a nudge. It hands the
 // answer to takeover, dynamicJobs, registrar, dueTicks and timers, in this order. Then steps looks for ticks that no
 // timer could wake for. New connects the parts; none of them holds a Sidecar.
 //

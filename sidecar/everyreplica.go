@@ -53,7 +53,7 @@ func (s *settler) writeDown(w *wake, h *held, end *ended) {
 
 // readPauses reads the pauses of the jobs with the guarantee every-replica. Redis enforces those of a job that is
 // claimed: it refuses the claim. While Redis is away, the replica goes by those that it read last.
-func readPauses(ctx context.Context, store *service.Store, jobs roster) {
+func readPauses(ctx context.Context, store *service.Store, jobs roster) (ok bool) {
 	var names []string
 	for name, j := range jobs {
 		if sp := j.inForce(); sp != nil && !sp.usesClaims() {
@@ -61,15 +61,16 @@ func readPauses(ctx context.Context, store *service.Store, jobs roster) {
 		}
 	}
 	if len(names) == 0 {
-		return
+		return true
 	}
 	standings, err := store.Standings(ctx, names)
 	if err != nil { // the next look reads them
-		return
+		return false
 	}
 	for _, name := range names {
 		jobs[name].setPauses(standings[name])
 	}
+	return true
 }
 
 // isPaused reports whether a pause keeps this replica from firing a tick that is not claimed.

@@ -139,7 +139,7 @@ func TestTwoProcessesOfOneNameAreNoticed(t *testing.T) {
 			t.Errorf("the one that was here before is taken for another one:\n%s", first.logs)
 		}
 		second := w.replica(0, named("three"))
-		w.at(-15 * time.Second)
+		w.at(-time.Second) // at rest they read what the others say twice a minute, and before each tick
 		for _, r := range []*replica{first, second} {
 			if n := strings.Count(r.logs.String(), said); n != 1 {
 				t.Errorf("%s says it %d times:\n%s", r.process, n, r.logs)
@@ -150,7 +150,7 @@ func TestTwoProcessesOfOneNameAreNoticed(t *testing.T) {
 		}
 		second.stop()
 		<-second.done
-		w.at(15 * time.Second)
+		w.at(40 * time.Second)
 		if r := w.beat("app"); r.Twin || r.Process != "two" {
 			t.Errorf("when there is one again, its heartbeat says %+v", r)
 		}

@@ -25,11 +25,14 @@ type heartbeat struct {
 	log        *slog.Logger
 	self       service.Replica // what does not change
 	status     func() status
+	atRest     func() bool // others need not be known at once
+	nudges     *nudges
 	spec       func(job string) *spec
 
 	// The goroutine of run alone uses these.
 	beats   int
 	unread  bool // the others' heartbeats could not be read the last time
+	read    time.Time
 	sent    statusText
 	strange string    // the others of another environment, as meet has logged them
 	twin    time.Time // when another process last used this one's name; zero = never, or not lately
@@ -67,22 +70,28 @@ func (s status) text() statusText {
 	return t
 }
 
-// run sends heartbeats until ctx ends, and reads those of the others. The second one comes early, since replicas may
-// have begun at the same moment. A replica that becomes ready, or no longer is, reports it within a second, and one
-// that begins to drain at once.
+// run sends heartbeats until ctx ends, and reads those of the others before, at rest less often. The second one comes
+// early, since replicas may have begun at the same moment. A replica that becomes ready, or no longer is, reports it
+// within a second, and one that begins to drain at once.
 func (h *heartbeat) run(ctx context.Context, draining <-chan struct{}) {
 	var next time.Time
 	for ctx.Err() == nil {
 		if h.sent != h.status().text() || !time.Now().Before(next) {
 			next = time.Now().Add(lookEvery)
-			if h.beat(ctx) == nil {
-				others, err := h.rendezvous.readPeers(ctx)
-				if err == nil {
-					h.meet(others)
-				} else if ctx.Err() == nil && !h.unread {
-					h.log.Warn("the heartbeats of the replicas could not be read", "err", err)
+			others, unread := []service.Replica(nil), error(nil)
+			reads := h.beats < 2 || h.unread || !h.atRest() || time.Since(h.read) >= longestRest
+			if reads {
+				others, unread = h.readOthers(ctx)
+			}
+			if h.beat(ctx) != nil {
+				h.nudges.nudge() // Redis may be away
+			} else {
+				if unread != nil && ctx.Err() == nil && !h.unread {
+					h.log.Warn("the heartbeats of the replicas could not be read", "err", unread)
 				}
-				h.unread = err != nil
+				if h.unread = unread != nil; reads && !h.unread {
+					h.meet(others)
+				}
 				if h.beats++; h.beats > 1 {
 					next = time.Now().Add(beatEvery)
 				}
@@ -99,6 +108,16 @@ func (h *heartbeat) run(ctx context.Context, draining <-chan struct{}) {
 	}
 }
 
+func (h *heartbeat) readOthers(ctx context.Context) ([]service.Replica, error) {
+	others, process, err := h.rendezvous.readPeers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	h.read = time.Now()
+	h.noteTwin(process)
+	return others, nil
+}
+
 func (h *heartbeat) beat(ctx context.Context) error {
 	offset, ok := h.clock.offset()
 	if !ok {
@@ -106,7 +125,7 @@ func (h *heartbeat) beat(ctx context.Context) error {
 	}
 	r, now := h.self, h.status().text()
 	r.Table, r.Ready, r.Reload = now.table, now.ready, now.reload
-	r.Offset, r.Skips, r.Ran, r.Twin = offset, h.skipped(), h.results(), h.hasTwin(ctx)
+	r.Offset, r.Skips, r.Ran, r.Twin = offset, h.skipped(), h.results(), !h.twin.IsZero()
 	err := h.store.Beat(ctx, r)
 	if err == nil {
 		h.sent = now
@@ -119,13 +138,13 @@ func (h *heartbeat) beat(ctx context.Context) error {
 // beatRefusal is why Redis did not take the last heartbeat. Redis answers looks although it refuses what writes.
 func (h *heartbeat) beatRefusal() error { return *h.beatRefused.Load() }
 
-// hasTwin reports whether another process sends heartbeats under this one's name, and logs it once. A heartbeat from
-// before this process' first one may be that of its predecessor.
-func (h *heartbeat) hasTwin(ctx context.Context) bool {
+// noteTwin notes whether another process has sent a heartbeat under this one's name since its own last one, and logs it
+// once. A heartbeat from before this process' first one may be that of its predecessor.
+func (h *heartbeat) noteTwin(process string) {
 	if h.self.Process == "" || h.beats == 0 {
-		return false
+		return
 	}
-	if process := h.store.ProcessOf(ctx, h.self.Name); process != "" && process != h.self.Process {
+	if process != "" && process != h.self.Process {
 		if h.twin.IsZero() {
 			h.log.Warn("another process has the same name: give each its own name with --replica or POD_NAME",
 				"replica", h.self.Name)
@@ -135,7 +154,6 @@ func (h *heartbeat) hasTwin(ctx context.Context) bool {
 	if time.Since(h.twin) > service.HeartbeatTimeout {
 		h.twin = time.Time{}
 	}
-	return !h.twin.IsZero()
 }
 
 // meet logs at first whom this replica has joined, and from then on each change of those that belong elsewhere: whoever

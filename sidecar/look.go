@@ -9,8 +9,8 @@ import (
 	"github.com/solotick/solotick/sidecar/service"
 )
 
-// looker reads the service's runs and due members once a second, for as long as the replica accepts work. It hands
-// the answer to the parts that deal with it, one after the other.
+// looker reads the service's runs and due members once a second, for as long as the replica accepts work, and less
+// often at rest. It hands the answer to the parts that deal with it, one after the other.
 type looker struct {
 	store     *service.Store
 	jobs      func() roster
@@ -25,14 +25,23 @@ type looker struct {
 	timers    *timers
 	steps     steps
 
+	soonest func() time.Time // when the next job is woken, by the cluster clock
+
 	reconnected atomic.Bool // since the last look, perhaps to a Redis that was restarted. Written by onMessage and looks
-	next        time.Time   // the loop's alone: when something else comes due, by Redis' time; zero = nothing is known to
+	began       atomic.Bool // a run, since the last look. Written by onMessage and looks
+
+	// The loop's alone.
+	next   time.Time // when something else comes due, by Redis' time; zero = nothing is known to
+	quiet  bool      // the last look has seen nothing that needs another one
+	looked time.Time // when it began, by the cluster clock
 }
 
 func (l *looker) run(ctx context.Context) {
 	for l.wait(ctx) {
-		l.look(ctx)
-		l.redis.announce()
+		if l.store.Resting.Store(l.rests()); !l.store.Resting.Load() {
+			l.look(ctx)
+			l.redis.announce()
+		}
 		l.steps.check()
 		if l.redis.up {
 			l.steps.catchUp()
@@ -40,7 +49,25 @@ func (l *looker) run(ctx context.Context) {
 	}
 }
 
-// wait waits for the next look: a second, or until something is due. False when ctx ended first.
+// lookAhead is how long before each tick a replica looks whether Redis has lost its data, and with it the job.
+const lookAhead = 2 * time.Second
+
+// rests reports whether a look would find nothing, as the last one did: whoever begins a run, or makes something due
+// before the others expect it, sends a message.
+func (l *looker) rests() bool {
+	now, tick := l.steps.clock.Now(), l.beforeTick()
+	since := now.Sub(l.looked) // less than zero: the clock was set back
+	onRedis, _ := l.store.Now()
+	reached, _ := l.store.Reached()
+	steady, _ := l.store.Steady() // another time while a step of Redis' clock is not followed yet
+	return l.quiet && !l.began.Load() && l.store.Listens() && steady.Sub(reached).Abs() <= time.Second && 0 <= since &&
+		since < longestRest && (l.next.IsZero() || onRedis.Before(l.next)) && (now.Before(tick) || !l.looked.Before(tick))
+}
+
+// beforeTick is when to look ahead of the next tick.
+func (l *looker) beforeTick() time.Time { return l.soonest().Add(-lookAhead) }
+
+// wait waits for a second, or until there may be something to look for. False when ctx ended first.
 func (l *looker) wait(ctx context.Context) bool {
 	wait := lookEvery
 	if !l.redis.up { // a restart of Redis cuts all connections, and each look may find only one of them cut
@@ -49,19 +76,28 @@ func (l *looker) wait(ctx context.Context) bool {
 	if now, ok := l.store.Now(); ok && !l.next.IsZero() {
 		wait = max(min(wait, l.next.Sub(now)), time.Millisecond)
 	}
+	if left := l.beforeTick().Sub(l.steps.clock.Now()); left > 0 {
+		wait = min(wait, left)
+	}
 	t := time.NewTimer(wait)
 	defer t.Stop()
 	select {
 	case <-t.C:
 	case <-l.nudges.nudged:
+		l.quiet = false
 	case <-ctx.Done():
 	}
 	return ctx.Err() == nil
 }
 
 // onMessage has the looker look at once. Replicas send a message when something is due. resumed is the job whose
-// pause ended, service.AnyJob if a message may have been lost, "" for anything else.
+// pause ended, service.AnyJob if a message may have been lost, "" for anything else. A run that began can wait for the
+// next second.
 func (l *looker) onMessage(resumed string) {
+	if resumed == service.RunBegan {
+		l.began.Store(true)
+		return
+	}
 	if resumed != "" {
 		l.deferred.resume(resumed)
 	}
@@ -70,7 +106,8 @@ func (l *looker) onMessage(resumed string) {
 }
 
 func (l *looker) look(ctx context.Context) {
-	l.next = time.Time{}
+	l.next, l.quiet, l.looked = time.Time{}, false, l.steps.clock.Now()
+	l.began.Store(false)
 	l.deferred.expire(time.Now())
 	seen, err := l.store.Look(ctx, l.timers.limit())
 	if ctx.Err() != nil {
@@ -83,16 +120,19 @@ func (l *looker) look(ctx context.Context) {
 	}
 	if came {
 		l.redis.checkFitness(ctx)
+		l.store.Doubt()
 	}
 	l.timers.undecodable = min(seen.Undecodable, maxUndecodable)
 	l.takeover.look(ctx, seen.Runs) // before a new process registers its jobs, which may be many
 	l.dynamic.adopt(ctx, seen.Jobs)
 	refused, err := l.registrar.registerAll(ctx, seen.Born, l.reconnected.Swap(false) || came)
 	l.redis.registered(ctx, refused, err)
-	readPauses(ctx, l.store, l.jobs())
+	read := readPauses(ctx, l.store, l.jobs())
 	l.redis.answeredOnce.Store(true)
 	l.dueTicks.fireDue(ctx, seen.Runs, seen.Due)
 	l.next = l.nextLook(seen)
+	l.quiet = len(seen.Runs)+len(seen.Due) == 0 && seen.Undecodable == 0 && l.redis.up && err == nil && read &&
+		seen.Jobs == l.dynamic.revision && !l.registrar.owes() && !l.deferred.isDeferred(service.TimerJobs)
 }
 
 // nextLook is when the next member comes due, as far as this look has seen. It leaves out the next timer while one

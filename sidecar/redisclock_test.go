@@ -248,7 +248,7 @@ func TestAResumeWhileRedisClockIsWrongSilencesNothing(t *testing.T) {
 
 // A server whose clock is slewed, as after a failover to one that had drifted.
 func TestAStepToAClockThatIsSlewedIsFollowed(t *testing.T) {
-	simulate(t, minutely, func(w *world) {
+	simulate(t, "jobs:\n  - {name: two, schedule: '@every 2s', exec: {command: [x]}}", func(w *world) {
 		r := w.replica(time.Millisecond)
 		w.at(10 * time.Second)
 		for i := range 30 {

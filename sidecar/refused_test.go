@@ -193,6 +193,7 @@ func (w *world) refused(job string, by ...string) {
 	d := lock.Due{Tick: w.origin(), Job: job, Kind: "handover", Attempt: 1, Nonce: "x", Refused: by}
 	_, err := w.redis.ZAdd(dueSet, float64(time.Now().UnixMilli()), d.Member())
 	w.must(err)
+	w.redis.Publish("solotick:{test}:events", "due")
 }
 
 // Each replica asks for one due member of a job at a time, and a pause may keep back many.
@@ -212,6 +213,7 @@ func TestWhatIsAskedForInAPauseDoesNotWaitForWhatThePauseKeepsBack(t *testing.T)
 			_, err := w.redis.ZAdd(dueSet, float64(asked.UnixMilli()), d.Member())
 			w.must(err)
 		}
+		w.redis.Publish("solotick:{test}:events", "due")
 		w.at(8 * time.Second)
 		if n := len(w.started("minute")); n != 2 {
 			t.Errorf("%d ticks were started, want the schedule's and what was asked for\n%s", n, w.log())

@@ -69,6 +69,12 @@ func (g *registrar) registerAll(ctx context.Context, born time.Time, came bool) 
 	return refused, why
 }
 
+// owes reports whether Redis has yet to be told of a job that left.
+func (g *registrar) owes() (some bool) {
+	g.gone.Range(func(any, any) bool { some = true; return false })
+	return some
+}
+
 // unregistered are the jobs that Redis must be told of.
 func (g *registrar) unregistered(jobs roster) []*job {
 	var due []*job

@@ -110,7 +110,7 @@ func New(o Options) (*Sidecar, error) {
 func (s *Sidecar) connect(o Options, timer *job) {
 	nudges, deferred := newNudges(), newDeferred(&s.fires)
 	peers := &rendezvous{replica: o.Replica, store: s.store, looking: make(chan struct{}, 1)}
-	s.heartbeat = &heartbeat{store: s.store, clock: s.clock, rendezvous: peers, log: s.log, status: s.status,
+	s.heartbeat = &heartbeat{store: s.store, clock: s.clock, rendezvous: peers, log: s.log, status: s.status, nudges: nudges, atRest: s.atRest,
 		spec: s.spec, self: service.Replica{Name: o.Replica, Version: o.Version, Observe: o.Observe, Environment: o.Environment, Process: o.Process,
 			Local: o.Table.Clock == "local"},
 		skips: map[string]service.Skip{}, ran: map[string]service.Entry{}}
@@ -135,6 +135,7 @@ func (s *Sidecar) connect(o Options, timer *job) {
 		redis: redisStatus{store: s.store, log: s.log, metrics: s.metrics, timerLedger: timer, about: about, table: s.Table,
 			trouble: trouble{redis: o.Redis}, up: true},
 		refusal:  s.heartbeat.beatRefusal,
+		soonest:  s.cron.agenda.soonest,
 		takeover: newTakeover(o.Replica, o.Died, s.store.Locks, s.log, s.spec, record.interrupted),
 		dynamic:  dynamicJobs{store: s.store, log: s.log, put: s.SetDynamic},
 		steps: steps{clock: s.clock, log: s.log, jobs: s.jobs, wake: s.wake, setBack: s.setBack,
@@ -220,6 +221,11 @@ func (s *Sidecar) start() error {
 		s.wakeAhead(j)
 	}
 	return nil
+}
+
+// atRest reports whether nothing runs, nothing is due, and no tick comes before the next heartbeat but one.
+func (s *Sidecar) atRest() bool {
+	return s.store.Resting.Load() && s.clock.Now().Add(beatEvery+lookAhead).Before(s.cron.agenda.soonest())
 }
 
 // stopTimers stops the jobs' timers. Jobs are not swapped any more.

@@ -91,12 +91,6 @@ func (r *Redis) Reached() (time.Time, bool) {
 	return lo, ok
 }
 
-// Latest is the latest that Redis' clock can show, by the same estimate.
-func (r *Redis) Latest() (time.Time, bool) {
-	_, hi, ok := r.clock.between(r.boot())
-	return hi, ok
-}
-
 // Steady is Reached for scheduling: it follows a step of Redis' clock once the step has lasted for ten seconds, and a
 // step of less than a second at once.
 func (r *Redis) Steady() (time.Time, bool) { return r.clock.steady(r.boot()) }

@@ -73,7 +73,7 @@ var teeth = []tooth{
 	}},
 	{"nudge nobody", "prompt", "", []edit{{"lock/settle.lua", "if nudge then redis.pcall('PUBLISH'", "if false then redis.pcall('PUBLISH'"}}},
 	{"stop nobody", "prompt", "", []edit{
-		{"lock/acquire.lua", "redis.pcall('PUBLISH', ARGV[16], 'stop ' .. job)", ""},
+		{"lock/acquire.lua", "redis.pcall('PUBLISH', KEYS[5], 'stop ' .. job)", ""},
 	}},
 	{"forget at a reload that a wake asks", "table", "edits", []edit{
 		{"sidecar/job.go", "\t\tnext.era = before.era\n", "\t\tnext.era, j.ticks.asking = before.era, PICK(0, j.ticks.asking)\n"},
@@ -330,6 +330,10 @@ var teeth = []tooth{
 	{"watch for two leases", "prompt", "", []edit{{"lock/watch.go", "(now-s.since >= ttl(r.Job) ||", "(now-s.since >= PICK[time.Duration](2, 1)*ttl(r.Job) ||"}}},
 	{"look twice a minute", "prompt", atRest, []edit{{"sidecar/look.go", "wait := lookEvery", "wait := PICK(30*time.Second, lookEvery)"}}},
 	{"forget a loss until the next tick", "2: never lost", atRest, []edit{{"sidecar/register.go", "lost := !g.", "lost := !BROKEN && !g."}}},
+	{"begin a run and tell nobody", "prompt", atRest, []edit{{"lock/acquire.lua", "if redis.call('ZCARD', running) == 1 then", "if false then"}}},
+	{"rest until the tick", "2: never lost", atRest, []edit{{"sidecar/look.go", "Add(-lookAhead)", "Add(PICK(time.Hour, -lookAhead))"}}},
+	{"set a timer and tell nobody", "prompt", atRest, []edit{{"sidecar/service/timer.lua", "if tonumber(at) <= now or tonumber(at) < now + 31000 and", "if tonumber(at) <= now or false and"}}},
+	{"believe a subscription that may be lost", "prompt", atRest, []edit{{"sidecar/look.go", "		l.store.Doubt()\n", "		if !BROKEN {\n			l.store.Doubt()\n		}\n"}}},
 }
 
 // goEdits are the edits of Go, with BROKEN and PICK as code. Edits that two teeth share are there once.

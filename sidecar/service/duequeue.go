@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"math"
 	"slices"
 	"time"
 
@@ -33,27 +34,42 @@ const (
 // reads the newest members, such as a trigger or a tick that was handed on. A few thousand ticks between the two wait
 // until those before them are done.
 type dueQueue struct {
-	key      string
-	longest  int64            // how long a member can be kept back, in milliseconds
-	due      *redis.ZSliceCmd // the oldest that may be due
-	upcoming *redis.ZSliceCmd // the first that is not due
+	key     string
+	longest int64              // how long a member can be kept back, in milliseconds
+	count   int64              // of those that are due
+	reads   []*redis.ZSliceCmd // those that are due, or will be, the oldest first
 }
 
-// askDue adds the reads of a queue to a pipeline: up to count members that are due by until, and the first one after
-// them.
-func askDue(ctx context.Context, pipe redis.Pipeliner, key string, longest, until, count int64) dueQueue {
-	return dueQueue{
-		key:      key,
-		longest:  longest,
-		due:      pipe.ZRangeArgsWithScores(ctx, redis.ZRangeArgs{Key: key, Start: 0, Stop: until, ByScore: true, Count: count}),
-		upcoming: pipe.ZRangeArgsWithScores(ctx, redis.ZRangeArgs{Key: key, Start: "(" + rds.Itoa(until), Stop: "+inf", ByScore: true, Count: 1}),
+// askDue adds the read of a queue to a pipeline: the first members, one more than count.
+func askDue(ctx context.Context, pipe redis.Pipeliner, key string, longest, count int64) dueQueue {
+	args := redis.ZRangeArgs{Key: key, Start: 0, Stop: "+inf", ByScore: true, Count: count + 1}
+	return dueQueue{key, longest, count, []*redis.ZSliceCmd{pipe.ZRangeArgsWithScores(ctx, args)}}
+}
+
+// askDueBy does so where many members may come due soon: it adds the reads of those until then, and of the next one.
+func askDueBy(ctx context.Context, pipe redis.Pipeliner, key string, until time.Time, count int64) dueQueue {
+	by := rds.Itoa(until.UnixMilli())
+	due := redis.ZRangeArgs{Key: key, Start: 0, Stop: by, ByScore: true, Count: count}
+	next := redis.ZRangeArgs{Key: key, Start: "(" + by, Stop: "+inf", ByScore: true, Count: 1}
+	return dueQueue{key, math.MaxInt64, count, []*redis.ZSliceCmd{pipe.ZRangeArgsWithScores(ctx, due), pipe.ZRangeArgsWithScores(ctx, next)}}
+}
+
+// oldest are at most count members that are due by until, and the first one that is not, if there are fewer.
+func (q *dueQueue) oldest(until int64) (all []redis.Z) {
+	for _, r := range q.reads {
+		all = append(all, r.Val()...)
 	}
+	if n := int64(len(all)); n > q.count && int64(all[q.count].Score) <= until {
+		return all[:q.count]
+	}
+	return all
 }
 
-// end reads the newest members of a queue that has more than maxDue due, and returns those that were not read yet.
+// end reads the newest members of a queue that has more than maxDue due by until, and returns those that were not read
+// yet.
 func (q *dueQueue) end(ctx context.Context, s *Store, until int64) ([]redis.Z, error) {
-	have := q.due.Val()
-	if len(have) < maxDue {
+	have := q.oldest(until)
+	if len(have) > maxDue || len(q.reads[0].Val()) <= maxDue {
 		return nil, nil
 	}
 	// With Rev, Redis expects the higher end first, and go-redis passes Start and Stop on as they are.
@@ -72,7 +88,7 @@ func (q *dueQueue) end(ctx context.Context, s *Store, until int64) ([]redis.Z, e
 // that another version wrote; strange is their number.
 func (seen *Snapshot) add(q dueQueue, newest []redis.Z, now int64) (next time.Time, strange int64) {
 	refusals := 0
-	for _, z := range slices.Concat(q.due.Val(), newest, q.upcoming.Val()) { // by their times
+	for _, z := range slices.Concat(q.oldest(now), newest) { // by their times
 		at := int64(z.Score)
 		if at > now && at-now < q.longest {
 			return rds.FromMillis(at), strange

@@ -15,11 +15,14 @@ import (
 // lost, so any job may have been resumed.
 const AnyJob = "*"
 
+// RunBegan is passed to the callback of Listen when a run has begun while no other lived.
+const RunBegan = "+"
+
 // Listen receives the nudges of the service's replicas until ctx ends. It calls due with the name of a job that was
 // resumed. It calls due with "" when something became due now or the dynamic jobs were changed; the next Look tells
 // which. It calls due with AnyJob each time that the subscription is established, at first and after its connection was
-// lost. If a run is being replaced, Listen has its keeper ask at once. A lost nudge, as when Redis is away, costs only
-// the time until the next Look.
+// lost, and with RunBegan. If a run is being replaced, Listen has its keeper ask at once. A lost nudge, as when Redis
+// is away, costs only the time until the next Look.
 func (s *Store) Listen(ctx context.Context, due func(job string)) {
 	for try := 0; ; try++ {
 		if s.hear(ctx, due) {
@@ -31,8 +34,15 @@ func (s *Store) Listen(ctx context.Context, due func(job string)) {
 	}
 }
 
-// silence is how long a channel may be silent before hear checks its connection.
-const silence = 5 * time.Second
+// Listens reports whether messages reach this replica, as far as it knows.
+func (s *Store) Listens() bool { return s.listens.Load() }
+
+// Doubt has Listens wait for a message, or for the answer to a ping: Redis was away, and perhaps the subscription with
+// it.
+func (s *Store) Doubt() { s.listens.Store(false) }
+
+// A channel may be silent for so long before hear checks its connection. At rest messages are few, and each ping costs.
+const silence, silenceAtRest = 5 * time.Second, 30 * time.Second
 
 // hear listens on one connection for as long as it lasts, and returns whether a nudge or a pong came on it. Listen
 // waits longer and longer between connections that brought neither.
@@ -40,14 +50,19 @@ func (s *Store) hear(ctx context.Context, due func(job string)) (heard bool) {
 	events := s.redis.Subscribe(ctx)
 	defer events.Close()
 	defer context.AfterFunc(ctx, func() { _ = events.Close() })() // Close ends a Receive
-	asked := false
+	defer s.Doubt()
+	asked, last := false, time.Now()
 	for {
 		m, err := events.ReceiveTimeout(ctx, silence)
 		var late interface{ Timeout() bool }
 		switch {
 		case err == nil:
-			asked = false
-		case errors.As(err, &late) && late.Timeout() && !asked && events.Ping(ctx) == nil:
+			asked, last = false, time.Now()
+			s.listens.Store(true)
+		case !errors.As(err, &late) || !late.Timeout() || asked:
+			return heard
+		case s.Resting.Load() && s.Listens() && time.Since(last) < silenceAtRest:
+		case events.Ping(ctx) == nil:
 			asked = true
 		default:
 			return heard
@@ -59,11 +74,14 @@ func (s *Store) hear(ctx context.Context, due func(job string)) (heard bool) {
 			heard = true
 		case *redis.Message:
 			heard = true
-			if job, ok := strings.CutPrefix(m.Payload, "stop "); ok {
+			switch job, stop := strings.CutPrefix(m.Payload, "stop "); {
+			case stop:
 				s.Locks.CheckLeases(job)
-			} else if m.Payload == "jobs" {
+			case m.Payload == "jobs":
 				due("")
-			} else {
+			case m.Payload == "run":
+				due(RunBegan)
+			default:
 				due(strings.TrimPrefix(strings.TrimPrefix(m.Payload, "due"), " "))
 			}
 		}

@@ -58,10 +58,10 @@ if verb == 'pause' then
 elseif paused then
   finish(ends ~= 0 and math.min(at, ends - 1) or at)       -- the tick at its end is none of them
   redis.call('HDEL', ledger, field)
-  redis.pcall('PUBLISH', ARGV[1], 'due ' .. ARGV[2]) -- what was kept back
 else
   answer = 0
 end
+if answer == 1 then redis.pcall('PUBLISH', ARGV[1], 'due ' .. ARGV[2]) end -- what was kept back, or is now
 redis.call('SET', memo, answer, 'PX', 86400000)
 if act and answer == 1 then redis.pcall('XADD', acts, 'MAXLEN', '~', '1000', '*', 'act', act) end -- not worth a failed request
 return {'OK', now, answer}

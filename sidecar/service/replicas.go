@@ -42,7 +42,8 @@ type Replica struct {
 	Skips   map[string]Skip  `json:"-"`                 // job → its newest skipped tick; a tick that another fired is not skipped
 	Ran     map[string]Entry `json:"-"`                 // job that runs on every replica → its newest run on this one
 	Process string           `json:"process,omitempty"` // tells this process from another one of the same name; "" = unknown
-	// Environment is where it belongs to, such as a namespace; "" = not said. Those that differ should not share a service.
+	// Environment is where it belongs to, such as a namespace; "" = not said. Those that differ should not share a
+	// service.
 	Environment string    `json:"environment,omitempty"`
 	Twin        bool      `json:"twin,omitempty"` // another process has the same name
 	Seen        time.Time `json:"-"`              // Redis' time of the heartbeat, as its sender estimates it
@@ -101,9 +102,14 @@ func (s *Store) Beat(ctx context.Context, r Replica) error {
 // same name has written.
 func (s *Store) report(ctx context.Context, r Replica) error {
 	if len(r.Skips)+len(r.Ran) == 0 {
+		if s.reportGone.Load() {
+			return nil
+		}
 		_, err := s.redis.Do(ctx, "hdel", s.redis.Keys.Reports, r.Name)
+		s.reportGone.Store(err == nil)
 		return err
 	}
+	s.reportGone.Store(false)
 	t := reportText{Skips: map[string]skipText{}, Ran: map[string]entryText{}}
 	jobs := slices.Collect(maps.Keys(r.Skips))
 	slices.SortFunc(jobs, func(a, b string) int { return cmp.Or(r.Skips[b].At.Compare(r.Skips[a].At), cmp.Compare(a, b)) })
@@ -142,14 +148,6 @@ func Refused(err error) error {
 	return nil
 }
 
-// ProcessOf returns the process of the newest heartbeat under a name; "" = none is known.
-func (s *Store) ProcessOf(ctx context.Context, name string) string {
-	beat, _ := s.redis.Do(ctx, "hget", s.redis.Keys.Replicas, name)
-	text, _ := beat.(string)
-	r, _ := parseReplica(name, text)
-	return r.Process
-}
-
 // Leave removes the heartbeat of a replica that has ended in order.
 func (s *Store) Leave(ctx context.Context, name string) error {
 	for _, key := range []string{s.redis.Keys.Replicas, s.redis.Keys.Reports} {
@@ -161,7 +159,8 @@ func (s *Store) Leave(ctx context.Context, name string) error {
 }
 
 // Replicas returns the replicas whose heartbeat is less than a day old, sorted by name, and removes the others. A
-// replica that was silent for longer than HeartbeatTimeout has probably ended without Leave: if it was draining, it has.
+// replica that was silent for longer than HeartbeatTimeout has probably ended without Leave: if it was draining, it
+// has.
 func (s *Store) Replicas(ctx context.Context) ([]Replica, error) {
 	all, err := s.Heartbeats(ctx)
 	if err != nil || len(all) == 0 {

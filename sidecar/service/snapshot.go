@@ -3,7 +3,6 @@ package service
 import (
 	"context"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -18,7 +17,7 @@ type Snapshot struct {
 	Due       []lock.Due // due members: timers last, the oldest first otherwise
 	Next      time.Time  // when the first job's member that is not due comes due, by Redis' time; zero = there is none
 	NextTimer time.Time  // when the first timer that is not due comes due, by Redis' time; zero = there is none
-	// Undecodable is how many of the timers' members that it read were skipped, because another version wrote them.
+	// Undecodable is how many runs and members of timers were skipped, because another version wrote them.
 	Undecodable int64
 	Jobs        int64 // revision of the dynamic jobs; it grows with every change, and is 0 if there never was one
 	// Born is when the ledger that all timers share was made; zero when Redis knows none. If Register answered another
@@ -31,23 +30,18 @@ type Snapshot struct {
 // begins, and the revision of the dynamic jobs. It takes one round trip, or two (see dueQueue). It reads the oldest of
 // the due timers, at most as many as timers says, and at least one.
 func (s *Store) Look(ctx context.Context, timers int64) (Snapshot, error) {
-	// The request for due members uses the latest time that Redis' clock can show: a replica must not miss by a
-	// millisecond what a nudge announced. Look then sorts them by the time in the answer, so that it takes no member
-	// before its time.
-	latest, ok := s.redis.Latest()
-	if !ok {
+	if _, ok := s.Now(); !ok {
 		if err := s.Sync(ctx); err != nil {
 			return Snapshot{}, err
 		}
-		latest, _ = s.redis.Latest()
 	}
-	until := latest.UnixMilli() + 1
+	soon, _ := s.Now()
 	var ofJobs, ofTimers dueQueue
 	var running *redis.ZSliceCmd
 	var jobs, born fields
 	at, err := s.pipelined(ctx, func(pipe redis.Pipeliner) {
-		ofJobs = askDue(ctx, pipe, s.redis.Keys.DueJobs, longestWait.Milliseconds(), until, maxDue)
-		ofTimers = askDue(ctx, pipe, s.redis.Keys.DueTimers, math.MaxInt64, until, max(timers, 1))
+		ofJobs = askDue(ctx, pipe, s.redis.Keys.DueJobs, longestWait.Milliseconds(), maxDue)
+		ofTimers = askDueBy(ctx, pipe, s.redis.Keys.DueTimers, soon.Add(100*time.Millisecond), max(timers, 1)) // Redis may be ahead of the estimate
 		// After the due members: if a run takes one of them meanwhile, the others are seen to wait for it.
 		running = pipe.ZRangeWithScores(ctx, s.redis.Keys.Running, 0, maxRunning-1)
 		jobs = askFields(ctx, pipe, s.redis.Keys.Jobs, revision) // HGET of a missing field would be an error
@@ -56,7 +50,7 @@ func (s *Store) Look(ctx context.Context, timers int64) (Snapshot, error) {
 	if err != nil {
 		return Snapshot{}, fmt.Errorf("looking at what runs and what is due: %w", err)
 	}
-	newest, err := ofJobs.end(ctx, s, until)
+	newest, err := ofJobs.end(ctx, s, at.UnixMilli())
 	if err != nil {
 		return Snapshot{}, fmt.Errorf("looking at what is due: %w", err)
 	}
@@ -66,11 +60,14 @@ func (s *Store) Look(ctx context.Context, timers int64) (Snapshot, error) {
 		member, _ := z.Member.(string)
 		if r, ok := lock.ParseRunning(member, z.Score); ok {
 			seen.Runs = append(seen.Runs, r)
+		} else {
+			seen.Undecodable++
 		}
 	}
 	now := at.UnixMilli()
 	seen.Next, _ = seen.add(ofJobs, newest, now)
-	seen.NextTimer, seen.Undecodable = seen.add(ofTimers, nil, now)
+	next, strange := seen.add(ofTimers, nil, now)
+	seen.NextTimer, seen.Undecodable = next, seen.Undecodable+strange
 	dynamic, _ := jobs()
 	ledger, _ := born()
 	seen.Jobs, seen.Born = rds.Number(dynamic[revision]), readLedger(TimerJobs, ledger, at).Born

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -16,6 +17,15 @@ type Store struct {
 	Locks  *lock.Store
 	redis  *rds.Redis
 	author Author // of the requests by hand
+
+	*state
+}
+
+// state is what copies of a Store share.
+type state struct {
+	Resting    atomic.Bool // the caller of Looks needs none for now: Listen costs less
+	listens    atomic.Bool // see Listens
+	reportGone atomic.Bool // Redis has no report of this replica
 }
 
 // New makes a Store over a client of lock.NewClient. Options and errors are those of lock.New.
@@ -24,10 +34,11 @@ func New(client redis.UniversalClient, name string, o lock.Options) (*Store, err
 	if err != nil {
 		return nil, err
 	}
-	return &Store{Locks: lock.Over(r), redis: r}, nil
+	return &Store{Locks: lock.Over(r), redis: r, state: &state{}}, nil
 }
 
-// Now, Reached and Steady are Redis' time as rds.Redis estimates it from the answers so far; false if there was none yet.
+// Now, Reached and Steady are Redis' time as rds.Redis estimates it from the answers so far; false if there was none
+// yet.
 func (s *Store) Now() (time.Time, bool) { return s.redis.Now() }
 
 // Reached is the time that Redis' clock has certainly reached.
