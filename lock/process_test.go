@@ -147,7 +147,8 @@ func TestARunWhoseWindowHasEndedIsLeftToThisProcessUntilItStopsKeepingIt(t *test
 		defer stop()
 		a.CutOff()
 		<-kept.Done()
-		a.Proxy.Heal()
+		w.Must(a.Proxy.Refuse(false))
+		w.Pass(2 * time.Second) // so that its client dials again
 		watch := a.NewWatcher()
 		if found := looks(w, a, watch, 2*long); len(found) != 0 {
 			w.Errorf("it is found before: %v", found)
