@@ -251,7 +251,8 @@ func (q *question) ask(ctx context.Context) (*Lease, Answer, error) {
 				return nil, a, context.Cause(ctx)
 			}
 		default:
-			if a.Code == Fired || a.Code == Waits || a.Code == Gone { // a tick, and a member, is claimed once: no copy can win any more
+			// A tick, and a member, is claimed once: no copy can win any more.
+			if a.Code == Fired || a.Code == Waits || a.Code == Gone {
 				q.closed = 0
 			}
 			return nil, a, nil
@@ -286,11 +287,12 @@ func (q *question) send(ctx context.Context, sent time.Duration) (Answer, error)
 		window = min(window, c.Until.Sub(redisSent))
 	}
 	args := make([]any, 0, 16+2*len(c.Older))
-	args = append(args, c.Run, c.Job, rds.Millis(c.Tick), rds.Millis(redisSent.Add(window)), c.TTL.Milliseconds(), c.tolerance().Milliseconds(),
-		c.policy(), c.record())
+	args = append(args, c.Run, c.Job, rds.Millis(c.Tick), rds.Millis(redisSent.Add(window)), c.TTL.Milliseconds(),
+		c.tolerance().Milliseconds(), c.policy(), c.record())
 	args = append(args, c.rest()...)
 	parts, err := s.redis.Call(context.WithoutCancel(ctx), acquireScript, 1,
-		[]string{s.redis.Keys.Lock(c.Job, c.slot()), s.redis.Keys.Ledger(c.Job), s.redis.Keys.Running, s.redis.Keys.Due(c.Job), s.redis.Keys.Events}, args...)
+		[]string{s.redis.Keys.Lock(c.Job, c.slot()), s.redis.Keys.Ledger(c.Job), s.redis.Keys.Running,
+			s.redis.Keys.Due(c.Job), s.redis.Keys.Events}, args...)
 	if err == nil {
 		var a Answer
 		a, err = parseAnswer(parts)

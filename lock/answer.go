@@ -57,8 +57,8 @@ func parseAnswer(parts []any) (Answer, error) {
 		n[i] = v
 	}
 	code, _ := parts[0].(string)
-	a := Answer{Code: Code(code), Now: rds.FromMillis(n[1]), Prev: rds.FromMillis(n[2]), Overlap: rds.FromMillis(n[3]), PausedTo: rds.FromMillis(n[4]),
-		Born: rds.FromMillis(n[8])}
+	a := Answer{Code: Code(code), Now: rds.FromMillis(n[1]), Prev: rds.FromMillis(n[2]), Overlap: rds.FromMillis(n[3]),
+		PausedTo: rds.FromMillis(n[4]), Born: rds.FromMillis(n[8])}
 	a.Holder, _ = parts[5].(string)
 	a.Gaps, _ = parts[7].(string)
 	switch a.Code {

@@ -81,7 +81,8 @@ func parseClaimed(reply any, tick time.Time) (Answer, error) {
 			return Answer{}, err
 		}
 	}
-	a := Answer{Code: Fired, Prev: rds.FromMillis(n[0]), Overlap: rds.FromMillis(n[1]), PausedTo: rds.FromMillis(n[2]), Born: rds.FromMillis(n[4])}
+	a := Answer{Code: Fired, Prev: rds.FromMillis(n[0]), Overlap: rds.FromMillis(n[1]), PausedTo: rds.FromMillis(n[2]),
+		Born: rds.FromMillis(n[4])}
 	a.Holder, _ = fields[5].(string)
 	a.Gaps, _ = fields[6].(string)
 	behind, _ := fields[7].(string)

@@ -5,15 +5,15 @@
 //
 // # What is not promised
 //
-//   - A process can be paused (SIGSTOP, garbage collection, a frozen virtual machine) after it has looked at its lease. It
-//     then acts too late. Only the system that the job writes to can notice: let it refuse a [Lease.Token] smaller than
+//   - A process can be paused (SIGSTOP, garbage collection, a frozen virtual machine) after it has looked at its lease.
+//     It then acts too late. Only the system that the job writes to can notice: let it refuse a [Lease.Token] smaller than
 //     one it has seen. The token grows with every run, even if Redis loses all data (unless its clock is set back too).
 //   - A failover of an asynchronously replicated Redis can forget a claim that was just made, and with it that the tick
 //     was fired. The package notices the loss of all data, but not of a part.
 //   - A client that resends by itself can deliver a request twice. [New] refuses a client that is known to resend, and
 //     [NewClient] makes one that does not. The package cannot control a proxy in between.
-//   - A process that dies between its claim and the start of the job loses the tick. The replica that takes the run over
-//     records it as interrupted. The alternative would be to fire some ticks twice.
+//   - A process that dies between its claim and the start of the job loses the tick. The replica that takes the run
+//     over records it as interrupted. The alternative would be to fire some ticks twice.
 //   - A new ledger has missed nothing: it refuses ticks up to a second after it was made.
 //   - A tick that was handed on, and any timer, only runs if some process reads the due set. [Locker] does not read it.
 //

@@ -33,7 +33,8 @@ func (d Due) Member() string { return rds.Itoa(rds.Millis(d.Tick)) + d.Suffix() 
 
 // Suffix is what follows the tick in Member.
 func (d Due) Suffix() string {
-	s := fmt.Sprintf(" %s %s %d %d %d %s", d.Job, kindText(d.Kind, d.Key, d.Data), d.Attempt, d.Rounds, d.Deaths, d.Nonce)
+	s := fmt.Sprintf(" %s %s %d %d %d %s", d.Job, kindText(d.Kind, d.Key, d.Data), d.Attempt, d.Rounds, d.Deaths,
+		d.Nonce)
 	for _, r := range d.Refused {
 		s += " " + r
 	}
@@ -70,7 +71,8 @@ func ParseDue(member string) (Due, error) {
 	const maxMember = 64 << 10 // bytes; more than a member has that a thousand replicas have refused
 	f := strings.Split(member[:min(len(member), maxMember)], " ")
 	if len(f) < 7 || len(member) > maxMember {
-		return Due{}, fmt.Errorf("reading due member %.100q: it has %d bytes and %d fields", member, len(member), len(f))
+		return Due{}, fmt.Errorf("reading due member %.100q: it has %d bytes and %d fields", member, len(member),
+			len(f))
 	}
 	var n [6]int64
 	for _, i := range [...]int{0, 3, 4, 5} {
@@ -83,7 +85,8 @@ func ParseDue(member string) (Due, error) {
 		}
 		n[i] = v
 	}
-	d := Due{Tick: rds.FromMillis(n[0]), Job: f[1], Attempt: int(n[3]), Rounds: int(n[4]), Deaths: int(n[5]), Nonce: f[6]}
+	d := Due{Tick: rds.FromMillis(n[0]), Job: f[1], Attempt: int(n[3]), Rounds: int(n[4]), Deaths: int(n[5]),
+		Nonce: f[6]}
 	d.Kind, d.Key, d.Data = parseKind(f[2])
 	if kindText(d.Kind, d.Key, d.Data) != f[2] {
 		return Due{}, fmt.Errorf("reading due member %.100q: its kind has an empty key", member)
@@ -131,7 +134,8 @@ func (d *Due) check() error {
 			return err
 		}
 		if d.Kind != "manual" || d.Key != "" {
-			return fmt.Errorf("a run of kind %q has data, or data and a key: a manual run alone has data, and no key", d.Kind)
+			return fmt.Errorf("a run of kind %q has data, or data and a key: a manual run alone has data, and no key",
+				d.Kind)
 		}
 	}
 	for _, r := range d.Refused {
@@ -157,7 +161,8 @@ func (d *Due) check() error {
 // member may have been dropped or not. Drop does not look at the entry of a timer: its caller has found none.
 func (s *Store) Drop(ctx context.Context, d Due, fate string) (ours bool, gaps string, err error) {
 	member := d.Member()
-	parts, err := s.redis.Call(ctx, dropScript, 1, []string{s.redis.Keys.Ledger(d.Job), s.redis.Keys.Due(d.Job)}, member, fate)
+	parts, err := s.redis.Call(ctx, dropScript, 1, []string{s.redis.Keys.Ledger(d.Job), s.redis.Keys.Due(d.Job)},
+		member, fate)
 	if err != nil {
 		return false, "", fmt.Errorf("dropping due member %q: %w", member, err)
 	}

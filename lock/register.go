@@ -23,8 +23,8 @@ type Ledger struct {
 type Before struct {
 	Born    time.Time // when the ledger that it knew was made
 	Tick    time.Time // newest tick that it knows to be settled; zero = nothing was missed
-	As      string    // fingerprint that it had registered: if it registers another one now, the newest ticks are the same
-	Claimed time.Time // newest tick that Redis told it of as claimed: at-most-once keeps it, even if Redis has forgotten it
+	As      string    // fingerprint that it had registered: the newest ticks are the same under the new one
+	Claimed time.Time // newest tick that Redis called claimed: at-most-once keeps it, even if Redis has forgotten it
 	Again   bool      // at-least-once: ticks may be fired again, and none may be lost
 	Owed    []Past    // at-least-once: the ticks since Tick that must be fired late, in order
 }
@@ -55,13 +55,15 @@ func (s *Store) RegisterAgain(ctx context.Context, job, fingerprint string, know
 	}
 	args := []any{fingerprint, keep.Milliseconds()}
 	if known.Again || !known.Born.IsZero() || known.As != "" {
-		args = append(args, rds.Millis(known.Born), rds.Millis(known.Tick), known.Again, s.redis.Keys.Events, rds.Millis(known.Claimed), known.As)
+		args = append(args, rds.Millis(known.Born), rds.Millis(known.Tick), known.Again, s.redis.Keys.Events,
+			rds.Millis(known.Claimed), known.As)
 		nonce := uuid.NewString()
 		for _, p := range known.Owed {
 			args = append(args, Due{Tick: p.Tick, Job: job, Kind: "catchup", Attempt: 1, Nonce: nonce}.Member())
 		}
 	}
-	parts, err := s.redis.Call(ctx, registerScript, 0, []string{s.redis.Keys.Ledger(job), s.redis.Keys.DueJobs, s.redis.Keys.Fates(job)}, args...)
+	parts, err := s.redis.Call(ctx, registerScript, 0, []string{s.redis.Keys.Ledger(job), s.redis.Keys.DueJobs,
+		s.redis.Keys.Fates(job)}, args...)
 	if err != nil {
 		return Ledger{}, fmt.Errorf("registering job %q: %w", job, err)
 	}
@@ -74,5 +76,6 @@ func (s *Store) RegisterAgain(ctx context.Context, job, fingerprint string, know
 			return Ledger{}, fmt.Errorf("registering job %q: %w", job, err)
 		}
 	}
-	return Ledger{Born: rds.FromMillis(n[1]), Since: rds.FromMillis(n[2]), Tick: rds.FromMillis(n[3]), Back: rds.FromMillis(n[4])}, nil
+	return Ledger{Born: rds.FromMillis(n[1]), Since: rds.FromMillis(n[2]), Tick: rds.FromMillis(n[3]),
+		Back: rds.FromMillis(n[4])}, nil
 }

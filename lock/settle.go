@@ -116,7 +116,8 @@ func (l *Lease) abandon(ctx context.Context) (Settled, error) {
 // not depend on it: Finish made the lock expire.
 func (l *Lease) Release(ctx context.Context) error {
 	c, s := &l.claim, l.store
-	if _, err := s.redis.Run(ctx, releaseScript, []string{s.redis.Keys.Lock(c.Job, c.slot()), s.redis.Keys.Ledger(c.Job)}, c.Run); err != nil {
+	if _, err := s.redis.Run(ctx, releaseScript, []string{s.redis.Keys.Lock(c.Job, c.slot()),
+		s.redis.Keys.Ledger(c.Job)}, c.Run); err != nil {
 		return fmt.Errorf("releasing the lock of %q: %w", c.Job, err)
 	}
 	return nil
@@ -167,12 +168,14 @@ type settlement struct {
 // settle repeats a settlement until it is answered or ctx ends. Each verb is harmless when it is run twice.
 func (s *Store) settle(ctx context.Context, c *Claim, how settlement) (Settled, error) {
 	k := s.redis.Keys
-	keys := []string{k.Lock(c.Job, c.slot()), k.Ledger(c.Job), k.Running, k.Due(c.Job), k.Runs, k.Memo(c.Run), k.Failures, k.Fates(c.Job)}
+	keys := []string{k.Lock(c.Job, c.slot()), k.Ledger(c.Job), k.Running, k.Due(c.Job), k.Runs, k.Memo(c.Run),
+		k.Failures, k.Fates(c.Job)}
 	if _, ok := rds.TimerID(c.Job); ok {
 		keys = append(keys, k.Timer(c.Job))
 	}
 	for try := 0; ; try++ {
-		args := []any{how.verb, c.Run, c.Job, how.delay.Milliseconds(), k.Events, how.ending.Entry, s.redis.Fates, how.ending.Fate}
+		args := []any{how.verb, c.Run, c.Job, how.delay.Milliseconds(), k.Events, how.ending.Entry, s.redis.Fates,
+			how.ending.Fate}
 		args = append(args, how.rest(s.endedAgo(c, how.ending.At))...)
 		parts, err := s.redis.Call(ctx, settleScript, 1, keys, args...)
 		if err == nil {

@@ -58,7 +58,8 @@ type sighting struct {
 
 // NewWatcher makes a Watcher that has seen nothing yet.
 func (s *Store) NewWatcher() *Watcher {
-	return &Watcher{Lacks: func(string) bool { return false }, store: s, id: uuid.NewString(), seen: map[string]sighting{}, told: map[string]int64{}}
+	return &Watcher{Lacks: func(string) bool { return false }, store: s, id: uuid.NewString(),
+		seen: map[string]sighting{}, told: map[string]int64{}}
 }
 
 // Unchanged gets the runs that a Look saw, and returns those whose lease has not moved for at least ttl(job), those
@@ -76,7 +77,8 @@ func (w *Watcher) Unchanged(runs []Running, ttl func(job string) time.Duration) 
 		if !ok || s.leaseEnd != r.leaseEnd {
 			s = sighting{leaseEnd: r.leaseEnd, since: now}
 		}
-		if _, asked := w.asked.Load(r); !asked && (now-s.since >= ttl(r.Job) || w.isDead(r)) && !w.store.kept.has(r.Run) {
+		stale := now-s.since >= ttl(r.Job) || w.isDead(r)
+		if _, asked := w.asked.Load(r); !asked && stale && !w.store.kept.has(r.Run) {
 			old = append(old, r)
 		}
 		next[r.Run] = s
@@ -154,9 +156,10 @@ func ParseRecord(text string) (Record, error) {
 	}
 	kind, key, data := parseKind(f[6])
 	return Record{
-		Tick: rds.FromMillis(n[0]), Token: n[1], Prev: rds.FromMillis(n[2]), Claimed: rds.FromMillis(n[3]), Policy: Policy(f[4]),
-		TTL: time.Duration(n[5]) * time.Millisecond, Kind: kind, Key: key, Data: data, Attempt: int(n[7]), Retries: int(n[8]),
-		Rounds: int(n[9]), Deaths: int(n[10]), Again: n[11] == 1, Replica: f[12],
+		Tick: rds.FromMillis(n[0]), Token: n[1], Prev: rds.FromMillis(n[2]), Claimed: rds.FromMillis(n[3]),
+		Policy: Policy(f[4]), TTL: time.Duration(n[5]) * time.Millisecond, Kind: kind, Key: key, Data: data,
+		Attempt: int(n[7]), Retries: int(n[8]), Rounds: int(n[9]), Deaths: int(n[10]), Again: n[11] == 1,
+		Replica: f[12],
 	}, nil
 }
 
@@ -188,18 +191,21 @@ func (w *Watcher) Reap(ctx context.Context, r Running, ending func(Record) Endin
 	} else if d := w.unchangedFor(r); !w.isDead(r) && (d == 0 || known && d < ttl) {
 		return Reaped{}, false, nil
 	}
-	c := Claim{Job: r.Job, Run: r.Run, Tick: rec.Tick, Policy: rec.Policy, Kind: rec.Kind, Key: rec.Key, Data: rec.Data, Attempt: rec.Attempt,
-		Retries: rec.Retries, Deaths: rec.Deaths, Again: rec.Again}
+	c := Claim{Job: r.Job, Run: r.Run, Tick: rec.Tick, Policy: rec.Policy, Kind: rec.Kind, Key: rec.Key, Data: rec.Data,
+		Attempt: rec.Attempt, Retries: rec.Retries, Deaths: rec.Deaths, Again: rec.Again}
 	var e Ending
 	if known {
 		if e = ending(rec); e.Entry == "" { // an empty entry stands for a watcher that saw no record
-			return Reaped{Record: rec}, false, fmt.Errorf("taking over run %s of %q: its ending has no entry", r.Run, r.Job)
+			return Reaped{Record: rec}, false, fmt.Errorf("taking over run %s of %q: its ending has no entry", r.Run,
+				r.Job)
 		}
 		w.asked.Store(r, rec)
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 4*s.redis.Timeout()) // a replica that ends tells what it took over
+	// A replica that ends tells what it took over.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 4*s.redis.Timeout())
 	defer cancel()
-	settled, err := s.settle(ctx, &c, settlement{verb: "reap", ending: e, again: c.takeover(1), leaseEnd: r.leaseEnd, compared: w.id})
+	settled, err := s.settle(ctx, &c, settlement{verb: "reap", ending: e, again: c.takeover(1), leaseEnd: r.leaseEnd,
+		compared: w.id})
 	if err == nil {
 		w.asked.Delete(r)
 		rec.Cancelled = rec.Cancelled || settled.Cancelled

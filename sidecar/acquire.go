@@ -66,7 +66,7 @@ func (c *claimer) askWithoutSlot(w *wake, missing reason) skip {
 	case err == nil && a.Code == lock.Free:
 		w.asked = true
 		return skip{}
-	case err == nil && a.Code == lock.Fired && refusal(w, a) == firedElsewhere: // a replica that had what this one lacks
+	case err == nil && a.Code == lock.Fired && refusal(w, a) == firedElsewhere: // by a replica that lacks nothing
 		return skip{reason: missing, attrs: c.by(a)}
 	}
 	return c.refused(w, a, err)
@@ -109,7 +109,8 @@ func (c *claimer) ask(ctx context.Context, w *wake, mayNotWin bool) (l *lock.Lea
 		if lost {
 			c.nudges.nudge() // Redis has lost its data: the sooner that is looked at, the fewer ticks it costs
 		}
-		if err == nil && (a.Code == lock.Stale || a.Code == lock.Gap && lost) { // too late, or Redis' clock was set after q.Until was made
+		// It came too late, or Redis' clock was set after q.Until was made.
+		if err == nil && (a.Code == lock.Stale || a.Code == lock.Gap && lost) {
 			if !sleepFor(ctx, staleRetry) {
 				return nil, a, context.Cause(ctx)
 			}
@@ -267,8 +268,10 @@ func (c *claimer) claim(w *wake) lock.Claim {
 func (c *claimer) unready(sp *spec, known *ticks) time.Time {
 	ready := c.slots.ready.Load()
 	newest := func(at time.Time) time.Time { return sp.series.newest(c.clock.Now().Add(-time.Since(at))) }
-	if ready == nil || ready.IsZero() || known.ledgerTick.After(known.since) || newest(c.record.began).After(known.since) ||
-		c.clock.Now().Sub(known.born) > time.Since(c.record.began)+time.Minute { // the job is older than this process and its peers
+	if ready == nil || ready.IsZero() || known.ledgerTick.After(known.since) ||
+		newest(c.record.began).After(known.since) ||
+		// or the job is older than this process and its peers
+		c.clock.Now().Sub(known.born) > time.Since(c.record.began)+time.Minute {
 		return time.Time{}
 	}
 	return newest(*ready)

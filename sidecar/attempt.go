@@ -103,7 +103,9 @@ func (r *runner) attempt(ctx context.Context, w *wake, h *held, number int, star
 
 // limited returns a context that ends with a timeoutError after a wait and a run's timeout. set sets the timeout from
 // now on.
-func limited(ctx context.Context, wait, timeout time.Duration) (_ context.Context, set func(time.Duration), stop func() bool) {
+func limited(
+	ctx context.Context, wait, timeout time.Duration,
+) (_ context.Context, set func(time.Duration), stop func() bool) {
 	ctx, end := context.WithCancelCause(ctx)
 	over := &timeoutError{}
 	over.after.Store(int64(timeout))

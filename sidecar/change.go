@@ -28,8 +28,8 @@ func (r *recorder) tell(sp *spec, m notify.Message) {
 // turned tells that a row of failures began or ended, by the settlement that decided it.
 func (r *recorder) turned(sp *spec, streak lock.Streak, e *service.Entry) {
 	if event := sp.Change.OfStreak(streak.Before, streak.Now); event != "" {
-		r.tell(sp, notify.Message{Event: event, Tick: e.Tick, Run: e.Run, Replica: e.Replica, Outcome: e.Outcome, Detail: e.Detail,
-			Failures: max(streak.Before, streak.Now)})
+		r.tell(sp, notify.Message{Event: event, Tick: e.Tick, Run: e.Run, Replica: e.Replica, Outcome: e.Outcome,
+			Detail: e.Detail, Failures: max(streak.Before, streak.Now)})
 	}
 }
 

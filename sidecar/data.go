@@ -17,7 +17,8 @@ const (
 )
 
 // errTakesNoData is why a run with data does not begin: they were accepted under another table than this replica's.
-var errTakesNoData = errors.New("a trigger brought data, and in this replica's table the job has no trigger: {data: true}")
+var errTakesNoData = errors.New("a trigger brought data, and in this replica's table the job has no " +
+	"trigger: {data: true}")
 
 // readData reads the data that a run by hand brought. The claim comes first, so only one replica asks. A run never
 // begins without its data: readData returns how it ends then; nil if it may begin. If the data are gone or bad, no

@@ -43,7 +43,8 @@ func (t *dueTicks) fireDue(ctx context.Context, runs []lock.Running, dues []lock
 	for _, r := range runs {
 		living[r.Job]++
 	}
-	awaited, before := map[string]bool{}, map[string]bool{} // before: jobs whose deferred tick goes before their backfills
+	awaited := map[string]bool{}
+	before := map[string]bool{} // jobs whose deferred tick goes before their backfills
 	defer t.nudges.awaitEnds(awaited)
 	defer t.leaveLine(true)
 	jobs := slices.IndexFunc(dues, func(d lock.Due) bool { return isTimer(d.Job) })

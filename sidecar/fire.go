@@ -99,7 +99,8 @@ func (f *firer) giveUp(ctx context.Context, w *wake, why reason) skip {
 		return refusal
 	}
 	h := &held{Lease: l, run: l.Run(), token: l.Token, since: l.Since}
-	end := ended{outcome: notStarted, attempt: w.attempt, result: execute.Result{Err: f.record.refusedWhy(ctx, &w.of), Code: -1}}
+	end := ended{outcome: notStarted, attempt: w.attempt,
+		result: execute.Result{Err: f.record.refusedWhy(ctx, &w.of), Code: -1}}
 	settled := f.settler.settle(w, h, &end)
 	f.record.skipped(w, skip{reason: why})
 	f.record.finished(w, h, &end, settled)

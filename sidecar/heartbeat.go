@@ -37,7 +37,7 @@ type heartbeat struct {
 	strange string    // the others of another environment, as meet has logged them
 	twin    time.Time // when another process last used this one's name; zero = never, or not lately
 
-	beatRefused atomic.Pointer[error] // by which Redis has answered the last heartbeat; of nil = it took it, or gave no answer
+	beatRefused atomic.Pointer[error] // Redis' answer to the last heartbeat; of nil = it took it, or gave none
 
 	mu    sync.Mutex
 	skips map[string]service.Skip  // by job, the newest that was not for another replica's fire

@@ -199,7 +199,8 @@ func (j *job) take(upTo time.Time) (wake, bool) {
 func (j *job) missedTick(at time.Time) (wake, bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.spec == nil || !j.ticks.missedTick(&j.spec.series, at) || !j.spec.usesClaims() || j.spec.Missed == config.Skip {
+	if j.spec == nil || !j.ticks.missedTick(&j.spec.series, at) ||
+		!j.spec.usesClaims() || j.spec.Missed == config.Skip {
 		return wake{}, false
 	}
 	return j.tableWake(j.ticks.taken, kindCatchup), true

@@ -20,7 +20,8 @@ func (i jobInfo) Collect(ch chan<- prometheus.Metric) {
 	for _, j := range i.jobs() {
 		if sp := j.inForce(); sp != nil { // it may have left the table since the roster was read
 			ch <- prometheus.MustNewConstMetric(jobInfoDesc, prometheus.GaugeValue, 1,
-				sp.Name, sp.Schedule.String(), sp.TimeZone, string(sp.Guarantee), sp.Owner, sp.Runbook, sp.Labels["severity"])
+				sp.Name, sp.Schedule.String(), sp.TimeZone, string(sp.Guarantee), sp.Owner, sp.Runbook,
+				sp.Labels["severity"])
 		}
 	}
 }

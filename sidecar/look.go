@@ -27,8 +27,9 @@ type looker struct {
 
 	soonest func() time.Time // when the next job is woken, by the cluster clock
 
-	reconnected atomic.Bool // since the last look, perhaps to a Redis that was restarted. Written by onMessage and looks
-	began       atomic.Bool // a run, since the last look. Written by onMessage and looks
+	// Since the last look. onMessage and looks write them.
+	reconnected atomic.Bool // perhaps to a Redis that was restarted
+	began       atomic.Bool // a run
 
 	// The loop's alone.
 	next   time.Time // when something else comes due, by Redis' time; zero = nothing is known to
@@ -61,7 +62,8 @@ func (l *looker) rests() bool {
 	reached, _ := l.store.Reached()
 	steady, _ := l.store.Steady() // another time while a step of Redis' clock is not followed yet
 	return l.quiet && !l.began.Load() && l.store.Listens() && steady.Sub(reached).Abs() <= time.Second && 0 <= since &&
-		since < longestRest && (l.next.IsZero() || onRedis.Before(l.next)) && (now.Before(tick) || !l.looked.Before(tick))
+		since < longestRest && (l.next.IsZero() || onRedis.Before(l.next)) &&
+		(now.Before(tick) || !l.looked.Before(tick))
 }
 
 // beforeTick is when to look ahead of the next tick.
@@ -139,7 +141,8 @@ func (l *looker) look(ctx context.Context) {
 // waits here: if thousands come due meanwhile, each would cost a look.
 func (l *looker) nextLook(seen service.Snapshot) time.Time {
 	switch {
-	case seen.NextTimer.IsZero(), !seen.Next.IsZero() && seen.Next.Before(seen.NextTimer), l.deferred.isDeferred(service.TimerJobs):
+	case seen.NextTimer.IsZero(), !seen.Next.IsZero() && seen.Next.Before(seen.NextTimer),
+		l.deferred.isDeferred(service.TimerJobs):
 		return seen.Next
 	case l.dueTicks.line[service.TimerJobs] != nil, l.timers.firing.Load() >= timersAtOnce:
 		return seen.Next

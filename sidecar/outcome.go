@@ -16,7 +16,7 @@ import (
 type reason string
 
 const (
-	firedElsewhere reason = "fired_elsewhere" // the tick is settled, and nothing says more: mostly, another replica claimed it
+	firedElsewhere reason = "fired_elsewhere" // the tick is settled; mostly, another replica claimed it
 	overlap        reason = "overlap"         // the job's previous run is not over
 	queued         reason = "queued"          // a due tick has to wait for the present run
 	superseded     reason = "superseded"      // a newer tick was claimed first

@@ -53,7 +53,8 @@ func (r *recorder) fired(run context.Context, w *wake, h *held) {
 	}
 	t.lastFire.set(seconds(r.clock.Now()))
 	t.running.Add(1)
-	t.began(service.RunState{Run: h.run, Since: r.clock.onRedis(r.clock.Now()), Record: lock.Record{Tick: w.tick, Replica: r.replica, Kind: w.kind, Attempt: w.attempt}})
+	t.began(service.RunState{Run: h.run, Since: r.clock.onRedis(r.clock.Now()),
+		Record: lock.Record{Tick: w.tick, Replica: r.replica, Kind: w.kind, Attempt: w.attempt}})
 	r.log.LogAttrs(context.Background(), slog.LevelInfo, "fired", append(w.attrs(), slog.String("run", h.run),
 		slog.Duration("delay", delay.Round(time.Microsecond)), slog.Int64("token", h.token))...)
 	r.ping(w.spec, h.run, notify.Started, false)
@@ -168,7 +169,8 @@ func (r *recorder) interrupted(name, run string, rec lock.Reaped, detail string)
 	}
 	if sp != nil {
 		r.ping(sp, run, string(o), !rec.Cancelled)
-		r.turned(sp, rec.Streak, &service.Entry{Tick: rec.Tick, Run: run, Replica: rec.Replica, Outcome: string(o), Detail: detail})
+		r.turned(sp, rec.Streak, &service.Entry{Tick: rec.Tick, Run: run, Replica: rec.Replica, Outcome: string(o),
+			Detail: detail})
 	}
 	if sp != nil || label != name {
 		t := r.metrics.tally(label)
@@ -178,8 +180,8 @@ func (r *recorder) interrupted(name, run string, rec lock.Reaped, detail string)
 			t.failures.Add(1)
 		}
 	}
-	r.log.Log(context.Background(), level, "finished", "job", name, "tick", stamp(rec.Tick), "run", run, "outcome", string(o),
-		"replica", rec.Replica, "err", detail)
+	r.log.Log(context.Background(), level, "finished", "job", name, "tick", stamp(rec.Tick), "run", run,
+		"outcome", string(o), "replica", rec.Replica, "err", detail)
 }
 
 // book counts ticks that no replica fired, which an answer of Redis told of. The first replica counts them, once for
@@ -225,7 +227,8 @@ func (r *recorder) book(sp *spec, gaps string) {
 			r.log.Debug("missed ticks are not counted yet", "job", sp.Name, "err", err)
 		case ours && missed.Count > 0:
 			r.metrics.tally(sp.label).missed.Add(uint64(missed.Count))
-			r.log.Warn("missed ticks that no replica fired", "job", sp.Name, "ticks", missed.Count, "before", stamp(newest))
+			r.log.Warn("missed ticks that no replica fired", "job", sp.Name, "ticks", missed.Count,
+				"before", stamp(newest))
 			r.tell(sp, missed)
 		}
 	})
@@ -236,7 +239,8 @@ func (r *recorder) deadRun(ctx context.Context, sp *spec, e *service.Entry) stri
 	if sp.hasRoom(math.MaxInt) {
 		return ""
 	}
-	dead, _ := r.store.Search(ctx, service.Search{Jobs: []string{e.Job}, Outcomes: []string{string(wasInterrupted)}, Since: e.Tick, Limit: runsAfterTick})
+	dead, _ := r.store.Search(ctx, service.Search{Jobs: []string{e.Job}, Outcomes: []string{string(wasInterrupted)},
+		Since: e.Tick, Limit: runsAfterTick})
 	for _, run := range dead {
 		if run.Tick.Before(e.First) {
 			return fmt.Sprintf("the run of %s on %s, which had died, was not over", stamp(run.Tick), run.Replica)
@@ -265,7 +269,8 @@ const runsAfterTick = 20
 // refusedWhy says who could not start a tick, and why the last of them could not.
 func (r *recorder) refusedWhy(ctx context.Context, d *lock.Due) error {
 	words := d.RefusedBy()
-	handed, _ := r.store.Search(ctx, service.Search{Jobs: []string{d.Job}, Outcomes: []string{service.HandedOver}, Since: d.Tick.Add(-punctual), Limit: runsAfterTick})
+	handed, _ := r.store.Search(ctx, service.Search{Jobs: []string{d.Job}, Outcomes: []string{service.HandedOver},
+		Since: d.Tick.Add(-punctual), Limit: runsAfterTick})
 	for _, e := range handed {
 		if e.Tick.Equal(d.Tick) && e.Detail != "" {
 			return errors.New(words + ": " + e.Detail)

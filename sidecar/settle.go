@@ -96,14 +96,14 @@ func (s *settler) settle(w *wake, h *held, end *ended) lock.Settled {
 	case end.cutShort() && w.spec.Guarantee == config.AtLeastOnce:
 		again = true
 		requeue := h.Requeue
-		if end.outcome == wasInterrupted && !errors.Is(end.result.Err, callback.ErrUnsure) { // else the app is not at fault
+		if end.outcome == wasInterrupted && !errors.Is(end.result.Err, callback.ErrUnsure) { // it is the app's fault
 			requeue = h.Interrupt
 		}
 		settled, err = requeue(ctx, entry.Ending())
 	default:
 		settled, err = h.Finish(ctx, w.spec.safetyDelay(), entry.Ending())
 	}
-	if w.of.Data != "" && !again && err == nil && settled.Verdict == lock.OK { // else another run of the tick may need them
+	if w.of.Data != "" && !again && err == nil && settled.Verdict == lock.OK { // no other run of the tick needs them
 		_ = s.store.ForgetData(ctx, w.of.Data) // which Redis does by itself within a day
 	}
 	if w.member != "" {

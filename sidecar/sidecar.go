@@ -76,7 +76,8 @@ func New(o Options) (*Sidecar, error) {
 	if o.Notify == nil {
 		o.Notify = (*notify.Pinger)(nil)
 	}
-	s := &Sidecar{life: newLife(), atWork: &atWork{newTable: make(chan struct{}, 1), executor: o.Executor, observe: o.Observe},
+	s := &Sidecar{life: newLife(), atWork: &atWork{newTable: make(chan struct{}, 1), executor: o.Executor,
+		observe: o.Observe},
 		store: o.Store, log: o.Log, clock: newClock(o.Wall, o.Nap), slots: &slots{reserved: map[string]int{}}}
 	s.clock.redis = s.store.Reached
 	if o.Table.Clock != "local" {
@@ -110,20 +111,23 @@ func New(o Options) (*Sidecar, error) {
 func (s *Sidecar) connect(o Options, timer *job) {
 	nudges, deferred := newNudges(), newDeferred(&s.fires)
 	peers := &rendezvous{replica: o.Replica, store: s.store, looking: make(chan struct{}, 1)}
-	s.heartbeat = &heartbeat{store: s.store, clock: s.clock, rendezvous: peers, log: s.log, status: s.status, nudges: nudges, atRest: s.atRest,
-		spec: s.spec, self: service.Replica{Name: o.Replica, Version: o.Version, Observe: o.Observe, Environment: o.Environment, Process: o.Process,
-			Local: o.Table.Clock == "local"},
+	s.heartbeat = &heartbeat{store: s.store, clock: s.clock, rendezvous: peers, log: s.log, status: s.status,
+		nudges: nudges, atRest: s.atRest,
+		spec: s.spec, self: service.Replica{Name: o.Replica, Version: o.Version, Observe: o.Observe,
+			Environment: o.Environment, Process: o.Process, Local: o.Table.Clock == "local"},
 		skips: map[string]service.Skip{}, ran: map[string]service.Entry{}}
 	s.heartbeat.beatRefused.Store(new(error))
-	record := &recorder{life: s.life, service: o.Table.Service, replica: o.Replica, store: s.store, clock: s.clock, log: s.log,
-		metrics: s.metrics, heartbeat: s.heartbeat, notify: o.Notify, spans: o.Spans, spec: s.spec, began: time.Now()}
+	record := &recorder{life: s.life, service: o.Table.Service, replica: o.Replica, store: s.store, clock: s.clock,
+		log: s.log, metrics: s.metrics, heartbeat: s.heartbeat, notify: o.Notify, spans: o.Spans, spec: s.spec,
+		began: time.Now()}
 	registrar := &registrar{locks: s.store.Locks, log: s.log, now: s.clock.Now, jobs: s.jobs, timerLedger: timer}
 	s.firer = &firer{life: s.life, clock: s.clock, slots: s.slots, rendezvous: peers, nudges: nudges, record: record,
-		claimer: &claimer{life: s.life, replica: o.Replica, process: o.Process, store: s.store, clock: s.clock, log: s.log, slots: s.slots,
-			registrar: registrar, nudges: nudges, record: record},
-		runner: &runner{service: o.Table.Service, replica: o.Replica, clock: s.clock, record: record, spans: o.Spans, store: s.store},
-		settler: &settler{life: s.life, store: s.store, replica: o.Replica, clock: s.clock, log: s.log, rendezvous: peers,
-			nudges: nudges, record: record},
+		claimer: &claimer{life: s.life, replica: o.Replica, process: o.Process, store: s.store, clock: s.clock,
+			log: s.log, slots: s.slots, registrar: registrar, nudges: nudges, record: record},
+		runner: &runner{service: o.Table.Service, replica: o.Replica, clock: s.clock, record: record, spans: o.Spans,
+			store: s.store},
+		settler: &settler{life: s.life, store: s.store, replica: o.Replica, clock: s.clock, log: s.log,
+			rendezvous: peers, nudges: nudges, record: record},
 	}
 	timers := &timers{job: timer, store: s.store, clock: s.clock, log: s.log, newSpec: s.newSpec, slots: s.slots,
 		deferred: deferred, nudges: nudges, firer: s.firer, rendezvous: peers}
@@ -132,8 +136,8 @@ func (s *Sidecar) connect(o Options, timer *job) {
 	}
 	s.looker = &looker{store: s.store, jobs: s.jobs, nudges: nudges, deferred: deferred, registrar: registrar,
 		timers: timers,
-		redis: redisStatus{store: s.store, log: s.log, metrics: s.metrics, timerLedger: timer, about: about, table: s.Table,
-			trouble: trouble{redis: o.Redis}, up: true},
+		redis: redisStatus{store: s.store, log: s.log, metrics: s.metrics, timerLedger: timer, about: about,
+			table: s.Table, trouble: trouble{redis: o.Redis}, up: true},
 		refusal:  s.heartbeat.beatRefusal,
 		soonest:  s.cron.agenda.soonest,
 		takeover: newTakeover(o.Replica, o.Died, s.store.Locks, s.log, s.spec, record.interrupted),
@@ -141,7 +145,8 @@ func (s *Sidecar) connect(o Options, timer *job) {
 		steps: steps{clock: s.clock, log: s.log, jobs: s.jobs, wake: s.wake, setBack: s.setBack,
 			launch: func(w *wake) { s.firer.launch(w, nil) }},
 		dueTicks: &dueTicks{locks: s.store.Locks, clock: s.clock, log: s.log, jobs: s.jobs, timers: timers,
-			rendezvous: peers, slots: s.slots, deferred: deferred, nudges: nudges, firer: s.firer, line: map[string]*inLine{}},
+			rendezvous: peers, slots: s.slots, deferred: deferred, nudges: nudges, firer: s.firer,
+			line: map[string]*inLine{}},
 	}
 	s.probe = &probe{prober: o.Prober, table: s.Table, newTable: s.newTable, slots: s.slots, metrics: s.metrics,
 		log: s.log}

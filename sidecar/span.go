@@ -35,7 +35,8 @@ func (s attemptSpan) record(w *wake, began time.Time, e *ended) {
 	if s.to == nil || e.result.Status == execute.Observed {
 		return
 	}
-	span := trace.Span{Run: s.run, ID: s.id, Parent: trace.OfRun(s.run), Name: "exec", Kind: trace.Internal, Start: began, End: time.Now(),
+	span := trace.Span{Run: s.run, ID: s.id, Parent: trace.OfRun(s.run), Name: "exec", Kind: trace.Internal,
+		Start: began, End: time.Now(),
 		Attributes: []trace.Attribute{{Key: "solotick.attempt", Value: int64(e.attempt)}}}
 	code := "process.exit.code"
 	if h := w.spec.HTTP; h != nil {
@@ -57,8 +58,8 @@ func (s attemptSpan) record(w *wake, began time.Time, e *ended) {
 
 // runSpan is the span of a run with all its attempts, which has just ended.
 func runSpan(w *wake, h *held, end *ended) trace.Span {
-	span := trace.Span{Run: h.run, ID: trace.OfRun(h.run), Name: w.spec.Name, Kind: trace.Internal, Start: end.start, End: end.start.Add(end.took),
-		Attributes: []trace.Attribute{
+	span := trace.Span{Run: h.run, ID: trace.OfRun(h.run), Name: w.spec.Name, Kind: trace.Internal, Start: end.start,
+		End: end.start.Add(end.took), Attributes: []trace.Attribute{
 			{Key: "faas.trigger", Value: "timer"},
 			{Key: "faas.time", Value: stamp(w.tick)},
 			{Key: "solotick.job", Value: w.spec.Name},

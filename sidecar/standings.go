@@ -36,14 +36,16 @@ var (
 	lastFailureDesc = perJob("last_failure_timestamp_seconds", "When a run of the job last failed; 0 if none has.")
 	streakDesc      = perJob("consecutive_failures", "Ticks in a row that failed; 0 if the newest one did not.")
 	successDueDesc  = perJob("success_due_timestamp_seconds",
-		"When the second tick since the job last succeeded, or was first known, comes due; 0 while it need not succeed.")
+		"When the second tick since the job last succeeded, or was first known, comes due; "+
+			"0 while it need not succeed.")
 	jobPausedDesc = perJob("job_paused", "1 if the job is paused.")
 	fatesDesc     = perJob("ticks_total", "Ticks of the job in the cluster, by what became of them.", "fate")
 )
 
 // Describe implements prometheus.Collector.
 func (*standings) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{lastSuccessDesc, lastFailureDesc, streakDesc, successDueDesc, jobPausedDesc, fatesDesc} {
+	for _, d := range []*prometheus.Desc{lastSuccessDesc, lastFailureDesc, streakDesc, successDueDesc, jobPausedDesc,
+		fatesDesc} {
 		ch <- d
 	}
 }
@@ -86,8 +88,10 @@ func (a *standings) collect(ch chan<- prometheus.Metric, sp *spec, st *service.L
 		return
 	}
 	for i, fate := range service.Fates {
-		if st.Counts[i] > 0 || fate == string(failed) || fate == lock.Missed { // by these, trouble is told: they are there at zero
-			ch <- prometheus.MustNewConstMetric(fatesDesc, prometheus.CounterValue, float64(st.Counts[i]), sp.label, fate)
+		// The series by which trouble is told are there at zero.
+		if st.Counts[i] > 0 || fate == string(failed) || fate == lock.Missed {
+			ch <- prometheus.MustNewConstMetric(fatesDesc, prometheus.CounterValue, float64(st.Counts[i]), sp.label,
+				fate)
 		}
 	}
 }
@@ -107,7 +111,8 @@ func (a *standings) read(jobs []string) map[string]service.Ledger {
 	for name, st := range all {
 		before := a.known[name]
 		// Redis may have lost its data. A success that this replica knows of stays one.
-		st.LastSuccess, st.LastFailure = newestOf(st.LastSuccess, before.LastSuccess), newestOf(st.LastFailure, before.LastFailure)
+		st.LastSuccess = newestOf(st.LastSuccess, before.LastSuccess)
+		st.LastFailure = newestOf(st.LastFailure, before.LastFailure)
 		all[name] = st
 	}
 	a.known = all

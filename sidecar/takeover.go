@@ -25,7 +25,8 @@ type takeover struct {
 // newTakeover makes the takeover of a replica, before which the processes with these nodes have died in its place.
 func newTakeover(replica string, died []string, locks *lock.Store, log *slog.Logger, spec func(string) *spec,
 	count func(job, run string, rec lock.Reaped, detail string)) takeover {
-	t := takeover{replica: replica, died: map[string]bool{}, watcher: locks.NewWatcher(), log: log, spec: spec, count: count}
+	t := takeover{replica: replica, died: map[string]bool{}, watcher: locks.NewWatcher(), log: log, spec: spec,
+		count: count}
 	for _, node := range died {
 		t.died[node] = true
 	}
@@ -77,10 +78,11 @@ func (t *takeover) warn(err error) {
 // detail tells how it was noticed that the replica of a run is gone.
 func (t *takeover) detail(r lock.Running, rec lock.Record) string {
 	if t.isDead(r.Run) {
-		return fmt.Sprintf("the process of replica %s ended during the run; replica %s was restarted in its place", rec.Replica, t.replica)
+		return fmt.Sprintf("the process of replica %s ended during the run; replica %s was restarted in its place",
+			rec.Replica, t.replica)
 	}
-	return fmt.Sprintf("replica %s stopped renewing its lease at %s: it died, was stopped or lost Redis; replica %s noticed that",
-		rec.Replica, r.Renewed(rec.TTL).UTC().Format("2006-01-02 15:04:05 UTC"), t.replica)
+	return fmt.Sprintf("replica %s stopped renewing its lease at %s: it died, was stopped or lost Redis; "+
+		"replica %s noticed that", rec.Replica, r.Renewed(rec.TTL).UTC().Format("2006-01-02 15:04:05 UTC"), t.replica)
 }
 
 // defaultTTL is the lease of a job that this table lacks, until its record tells.

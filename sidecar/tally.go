@@ -26,7 +26,7 @@ type tally struct {
 
 	mu    sync.Mutex
 	since time.Time       // when the job got the ticks that it has
-	own   *service.Ledger // how the job fares on this replica: of a job that every replica runs, or while Redis does not answer
+	own   *service.Ledger // how the job fares here, if every replica runs it, or while Redis does not answer
 
 	held int         // fires under way, under the lock of the tallies
 	left atomic.Bool // the job has left: its tally goes with the last of these

@@ -20,7 +20,7 @@ type ticks struct {
 	born           time.Time // when Redis' memory of the job began
 	since          time.Time // when Redis first saw this series; zero = not known yet
 	back           time.Time // when the job came back after no replica had it; zero = it never did
-	fingerprint    string    // that Redis has of the ticks; NoTicks = every replica ran the job before; "" = it has none
+	fingerprint    string    // that Redis has; NoTicks = every replica ran the job before; "" = none
 	registered     time.Time // when Redis was last told of the job, on this machine's clock
 	asking         int       // wakes for ticks of the table that are not closed yet
 	next           upcoming

@@ -37,7 +37,8 @@ func (t Trial) Try(ctx context.Context) Tried {
 		t.Tick = time.Now()
 	}
 	var start time.Time
-	run := execute.Run{Service: t.Service, Job: t.Job.Name, Tick: t.Tick.Truncate(time.Millisecond), ID: uuid.NewString(), Attempt: 1,
+	run := execute.Run{Service: t.Service, Job: t.Job.Name, Tick: t.Tick.Truncate(time.Millisecond),
+		ID: uuid.NewString(), Attempt: 1,
 		Replica: t.Replica, Kind: "manual", Data: t.Data, Started: func() { start = time.Now() }, Tell: t.Tell}
 	ending, limit, stop := limited(ctx, 0, t.Job.Timeout)
 	defer stop()

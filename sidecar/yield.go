@@ -77,7 +77,8 @@ func (f *firer) yield(wakes []yielding, firstAsks time.Time) {
 			rest = f.skipClaimed(rest, 0)
 		}
 	}
-	f.launchIf(slices.Concat(seconds, others, rest), func(yielding) bool { return true }) // seconds and others are empty here, unless it drains
+	// Unless the replica drains, seconds and others are empty here.
+	f.launchIf(slices.Concat(seconds, others, rest), func(yielding) bool { return true })
 }
 
 // skipClaimed skips the wakes whose ticks other replicas have claimed. It returns those of a herd for which it is too

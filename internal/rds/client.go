@@ -68,7 +68,8 @@ func dialer(o redis.UniversalOptions) resp.Dial {
 		c, err := secure.DialContext(ctx, network, addr)
 		var op *net.OpError
 		if err != nil && !(errors.As(err, &op) && op.Op == "dial") {
-			err = &net.OpError{Op: "dial", Net: network, Err: fmt.Errorf("%w with %s: %w", resp.ErrHandshake, addr, err)}
+			err = &net.OpError{Op: "dial", Net: network,
+				Err: fmt.Errorf("%w with %s: %w", resp.ErrHandshake, addr, err)}
 		}
 		return c, err
 	}

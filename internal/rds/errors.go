@@ -33,8 +33,8 @@ func NeverSent(err error) bool {
 	if errors.As(err, &w) {
 		return false
 	}
-	return errors.As(err, &u) || errors.As(err, &op) && op.Op == "dial" ||
-		errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrPoolExhausted) || errors.Is(err, redis.ErrClosed)
+	return errors.As(err, &u) || errors.As(err, &op) && op.Op == "dial" || errors.Is(err, redis.ErrPoolTimeout) ||
+		errors.Is(err, redis.ErrPoolExhausted) || errors.Is(err, redis.ErrClosed)
 }
 
 // notRun tells of an error whether Redis said that it did not run the script. The errors listed come before a script's

@@ -4,14 +4,16 @@ import "strings"
 
 // Keys are the Redis keys of one service. The service in braces is the hash tag: all of them share one Cluster slot,
 // so that every script is legal there.
-type Keys struct{ Prefix, Running, Seen, DueJobs, DueTimers, Runs, Failures, Replicas, Reports, Events, Jobs, Acts string }
+type Keys struct {
+	Prefix, Running, Seen, DueJobs, DueTimers, Runs, Failures, Replicas, Reports, Events, Jobs, Acts string
+}
 
 // NewKeys names the keys of a service.
 func NewKeys(service string) Keys {
 	p := "solotick:{" + service + "}:"
-	return Keys{Prefix: p, Running: p + "running", Seen: p + "seen", DueJobs: p + "due", DueTimers: p + "timers:due", Runs: p + "runs",
-		Failures: p + "failures", Replicas: p + "replicas", Reports: p + "reports", Events: p + "events", Jobs: p + "jobs",
-		Acts: p + "acts"}
+	return Keys{Prefix: p, Running: p + "running", Seen: p + "seen", DueJobs: p + "due", DueTimers: p + "timers:due",
+		Runs: p + "runs", Failures: p + "failures", Replicas: p + "replicas", Reports: p + "reports",
+		Events: p + "events", Jobs: p + "jobs", Acts: p + "acts"}
 }
 
 const (

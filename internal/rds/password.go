@@ -79,7 +79,8 @@ type Password struct {
 // NewPassword returns the password of a user ("" = the default user). It asks the source for it once, and waits for
 // that as long as patience says. Without a password each connect has an error. failed is told of it, at once and each
 // minute, also while the last password may still be good. A source that is at work ends with ctx.
-func NewPassword(ctx context.Context, user string, source PasswordSource, patience time.Duration, failed func(error)) *Password {
+func NewPassword(ctx context.Context, user string, source PasswordSource, patience time.Duration,
+	failed func(error)) *Password {
 	p := newPassword(ctx, user, source, failed)
 	p.err, p.busy = errPatience, true
 	got := make(chan struct{})
@@ -155,7 +156,8 @@ func (p *Password) get() {
 }
 
 // keep keeps an answer of the source. It returns the listeners of a new password, and whether to tell of an error.
-func (p *Password) keep(password string, again time.Duration, err error) (listeners []auth.CredentialsListener, tell bool) {
+func (p *Password) keep(password string, again time.Duration, err error) (listeners []auth.CredentialsListener,
+	tell bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	had, old := p.known, p.password

@@ -327,7 +327,7 @@ var teeth = []tooth{
 	{"say of a tick that was started that it was not", "fates", "apps refuse", []edit{
 		{"sidecar/settle.go", "if end.outcome == notStarted && w.attempt > 1 {", "if !BROKEN && end.outcome == notStarted && w.attempt > 1 {"},
 	}},
-	{"watch for two leases", "prompt", "", []edit{{"lock/watch.go", "(now-s.since >= ttl(r.Job) ||", "(now-s.since >= PICK[time.Duration](2, 1)*ttl(r.Job) ||"}}},
+	{"watch for two leases", "prompt", "", []edit{{"lock/watch.go", "stale := now-s.since >= ttl(r.Job) ||", "stale := now-s.since >= PICK[time.Duration](2, 1)*ttl(r.Job) ||"}}},
 	{"look twice a minute", "prompt", atRest, []edit{{"sidecar/look.go", "wait := lookEvery", "wait := PICK(30*time.Second, lookEvery)"}}},
 	{"forget a loss until the next tick", "2: never lost", atRest, []edit{{"sidecar/register.go", "lost := !g.", "lost := !BROKEN && !g."}}},
 	{"begin a run and tell nobody", "prompt", atRest, []edit{{"lock/acquire.lua", "if redis.call('ZCARD', running) == 1 then", "if false then"}}},
