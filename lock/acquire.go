@@ -98,7 +98,7 @@ func (c *Claim) prepare() error {
 	if c.Due.Before(c.Tick) {
 		c.Due = c.Tick
 	}
-	if _, timer := rds.TimerID(c.Job); timer {
+	if rds.IsTimer(c.Job) {
 		if c.Member == "" {
 			return fmt.Errorf("job %q has the name of a timer, and no tick of a table", c.Job)
 		}

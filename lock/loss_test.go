@@ -299,7 +299,7 @@ func TestEveryTimerOfManyWhoseClaimsWereNeverAnsweredIsDueAgain(t *testing.T) {
 			w.Fatalf("%d timers are due again, want %d", n, many)
 		}
 		for _, d := range w.Dues() {
-			if id, _ := service.TimerID(d.Job); b.Source(id) != "source" {
+			if b.Source(service.TimerID(d.Job)) != "source" {
 				w.Errorf("%s is due without its source", d.Job)
 			}
 			l, _ := b.Wins(b.ClaimOf(d))

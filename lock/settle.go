@@ -170,7 +170,7 @@ func (s *Store) settle(ctx context.Context, c *Claim, how settlement) (Settled, 
 	k := s.redis.Keys
 	keys := []string{k.Lock(c.Job, c.slot()), k.Ledger(c.Job), k.Running, k.Due(c.Job), k.Runs, k.Memo(c.Run),
 		k.Failures, k.Fates(c.Job)}
-	if _, ok := rds.TimerID(c.Job); ok {
+	if rds.IsTimer(c.Job) {
 		keys = append(keys, k.Timer(c.Job))
 	}
 	for try := 0; ; try++ {

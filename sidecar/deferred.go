@@ -125,7 +125,7 @@ func (d *deferred) deferredTimers() (n int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, l := range d.until {
-		if isTimer(l.job) {
+		if service.IsTimer(l.job) {
 			n++
 		}
 	}

@@ -47,7 +47,7 @@ func (t *dueTicks) fireDue(ctx context.Context, runs []lock.Running, dues []lock
 	before := map[string]bool{} // jobs whose deferred tick goes before their backfills
 	defer t.nudges.awaitEnds(awaited)
 	defer t.leaveLine(true)
-	jobs := slices.IndexFunc(dues, func(d lock.Due) bool { return isTimer(d.Job) })
+	jobs := slices.IndexFunc(dues, func(d lock.Due) bool { return service.IsTimer(d.Job) })
 	if jobs < 0 {
 		jobs = len(dues)
 	}

@@ -201,7 +201,7 @@ func (h *heartbeat) leave() {
 }
 
 func (h *heartbeat) noteSkip(w *wake, r reason) {
-	if r == firedElsewhere || isTimer(w.spec.Name) {
+	if r == firedElsewhere || service.IsTimer(w.spec.Name) {
 		return
 	}
 	h.mu.Lock()

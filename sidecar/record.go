@@ -160,7 +160,7 @@ func (r *recorder) ping(sp *spec, run, outcome string, failed bool) {
 // interrupted counts a run of another replica that this one took over. Its job may have left the table meanwhile.
 func (r *recorder) interrupted(name, run string, rec lock.Reaped, detail string) {
 	label := name
-	if isTimer(name) {
+	if service.IsTimer(name) {
 		label = service.TimerJobs
 	}
 	sp, o, level := r.spec(name), leftAs(rec.Record), slog.LevelError

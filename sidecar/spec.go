@@ -150,8 +150,3 @@ func (sp *spec) successDue(st *service.Ledger, now time.Time) time.Time {
 	}
 	return sp.series.due(second)
 }
-
-func isTimer(job string) bool {
-	_, ok := service.TimerID(job)
-	return ok
-}

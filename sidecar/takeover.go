@@ -31,7 +31,7 @@ func newTakeover(replica string, died []string, locks *lock.Store, log *slog.Log
 		t.died[node] = true
 	}
 	t.watcher.Dead = t.isDead
-	t.watcher.Lacks = func(job string) bool { return !isTimer(job) && spec(job) == nil }
+	t.watcher.Lacks = func(job string) bool { return !service.IsTimer(job) && spec(job) == nil }
 	return t
 }
 

@@ -66,7 +66,7 @@ func newTimerJob() *job {
 
 // read reads a timer that is due from Redis, and makes a job of it.
 func (t *timers) read(ctx context.Context, d lock.Due) (*job, error) {
-	id, _ := service.TimerID(d.Job)
+	id := service.TimerID(d.Job)
 	source, _, err := t.store.Timer(ctx, id)
 	if err != nil {
 		return nil, err

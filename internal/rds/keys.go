@@ -26,8 +26,11 @@ const (
 // TimerJob is the name of a timer's job in the due set, in claims and in the history.
 func TimerJob(id string) string { return timerPrefix + id }
 
-// TimerID is the id of the timer that the job belongs to; false if the job is not a timer's.
-func TimerID(job string) (string, bool) { return strings.CutPrefix(job, timerPrefix) }
+// IsTimer reports whether the job is a timer's.
+func IsTimer(job string) bool { return strings.HasPrefix(job, timerPrefix) }
+
+// TimerID is the id of the timer that the job belongs to.
+func TimerID(job string) string { return strings.TrimPrefix(job, timerPrefix) }
 
 // Fates is the key of the stream that keeps what became of the job's newest ticks.
 func (k Keys) Fates(job string) string { return k.Prefix + "fates:" + job }
@@ -37,7 +40,7 @@ func (k Keys) Lock(job, slot string) string { return k.Prefix + "lock:" + job + 
 
 // keeper is the job whose ledger keeps what the job does: itself, or the one that all timers share.
 func keeper(job string) string {
-	if _, timer := TimerID(job); timer {
+	if IsTimer(job) {
 		return TimerJobs
 	}
 	return job

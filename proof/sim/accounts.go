@@ -259,7 +259,7 @@ func (w *world) checkMetrics() {
 
 // series is the name under which a job is counted: all timers have one.
 func series(job string) string {
-	if _, ok := service.TimerID(job); ok {
+	if service.IsTimer(job) {
 		return service.TimerJobs
 	}
 	return job

@@ -288,7 +288,7 @@ func (c *claims) won(q *call, record []string) {
 	}
 	c.all = append(c.all, cl)
 	c.by[cl.run] = cl
-	if _, ok := service.TimerID(job); ok {
+	if service.IsTimer(job) {
 		c.timerWon(cl)
 	}
 }

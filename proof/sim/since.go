@@ -18,7 +18,7 @@ type success struct {
 // succeeds notes that Redis was told of the end of a run. A job's list is never changed, so that a claim can keep the
 // one of its time. The claims are locked.
 func (c *claims) succeeds(cl *claim, sure bool) {
-	if _, timer := service.TimerID(cl.job); timer || cl.kind == "manual" {
+	if service.IsTimer(cl.job) || cl.kind == "manual" {
 		return // neither is a tick of a schedule
 	}
 	c.successes[cl.job] = append(slices.Clip(c.successes[cl.job]), success{cl.tick, c.world.now(), sure})
@@ -37,7 +37,7 @@ func (w *world) checkSince() {
 	first := w.firstClaims()
 	told := map[*claim]*run{}
 	for _, r := range w.runs {
-		if _, timer := service.TimerID(r.Job); timer || r.Token == 0 {
+		if service.IsTimer(r.Job) || r.Token == 0 {
 			if !r.Since.IsZero() {
 				w.violatedAt(r.start, "since", r.Job, "tick %s was told that %s had succeeded, and nobody keeps its successes",
 					stamp(r.Tick), stamp(r.Since))

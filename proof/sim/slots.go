@@ -103,7 +103,7 @@ func (w *world) checkTimersPassedOver() {
 			asked: w.began.Add(t.plan.Due), first: 6 * time.Second, last: w.plan.Lasts}
 		won := w.plan.Lasts
 		for _, c := range w.redis.claims.all {
-			if _, timer := service.TimerID(c.job); timer {
+			if service.IsTimer(c.job) {
 				j.claims = append(j.claims, *c) // one is in line at a time
 				if c.job == j.Name {
 					won = min(won, c.won)

@@ -99,7 +99,7 @@ func (c *claims) timed(q *call, code string) {
 func (w *world) checkTimersFired() {
 	starts := map[string][]*run{}
 	for _, r := range w.runs {
-		if _, ok := service.TimerID(r.Job); ok {
+		if service.IsTimer(r.Job) {
 			starts[r.Job] = append(starts[r.Job], r)
 		}
 	}

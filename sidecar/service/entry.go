@@ -51,7 +51,7 @@ type entryText struct {
 // Ending is the lock.Ending that a settlement writes down when this is the entry of its run.
 func (e *Entry) Ending() lock.Ending {
 	ending := lock.Ending{At: e.Ended, Entry: e.text(), Failed: e.Failed}
-	if _, timer := rds.TimerID(e.Job); !timer && e.Kind != "manual" {
+	if !rds.IsTimer(e.Job) && e.Kind != "manual" {
 		ending.Fate, ending.Again = e.Outcome, e.Kind == "backfill"
 	}
 	return ending

@@ -79,8 +79,7 @@ func partial(t *config.Table) bool {
 func (o *Operator) seen(ctx context.Context) (map[string]config.Guarantee, error) {
 	names := map[string]config.Guarantee{}
 	see := func(name string) {
-		_, timer := TimerID(name)
-		if _, known := names[name]; !known && !timer {
+		if _, known := names[name]; !known && !IsTimer(name) {
 			names[name] = ""
 		}
 	}

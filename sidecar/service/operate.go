@@ -235,7 +235,7 @@ func (s *Store) operate(ctx context.Context, sc *rds.Script, doing, job, id stri
 // operateOn is operate for an answer that is no number.
 func (s *Store) operateOn(ctx context.Context, sc *rds.Script, doing, job, id string, keys []string, args ...any) (made any, err error) {
 	err = rds.OneWord("job", job)
-	if _, ok := rds.TimerID(job); ok {
+	if rds.IsTimer(job) {
 		err = errors.New("it is a timer")
 	}
 	if _, invalid := uuid.Parse(id); err == nil && (invalid != nil || len(id) != len(uuid.Nil.String())) {

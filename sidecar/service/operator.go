@@ -320,7 +320,7 @@ func (o *Operator) Search(ctx context.Context, q Search) ([]Entry, error) {
 		return nil, RefusalOf(err)
 	}
 	for _, job := range q.Jobs {
-		if _, timer := TimerID(job); timer || slices.ContainsFunc(entries, func(e Entry) bool { return e.Job == job }) {
+		if IsTimer(job) || slices.ContainsFunc(entries, func(e Entry) bool { return e.Job == job }) {
 			continue
 		}
 		if _, err := o.Find(ctx, job); err != nil && !o.ran(ctx, job) {

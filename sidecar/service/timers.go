@@ -38,8 +38,11 @@ var (
 // TimerJob is the name of a timer's job in the due set, in claims and in the history.
 func TimerJob(id string) string { return rds.TimerJob(id) }
 
-// TimerID is the id of the timer that the job belongs to; false if the job is not a timer's.
-func TimerID(job string) (string, bool) { return rds.TimerID(job) }
+// IsTimer reports whether the job is a timer's.
+func IsTimer(job string) bool { return rds.IsTimer(job) }
+
+// TimerID is the id of the timer that the job belongs to.
+func TimerID(job string) string { return rds.TimerID(job) }
 
 // TimerState is a timer that waits.
 type TimerState struct {
@@ -136,7 +139,7 @@ func (s *Store) dueTimers(ctx context.Context, limit int) ([]lock.Due, error) {
 	var timers []lock.Due
 	for _, m := range members {
 		d, err := lock.ParseDue(m)
-		if _, ok := TimerID(d.Job); ok && err == nil {
+		if err == nil && rds.IsTimer(d.Job) {
 			timers = append(timers, d)
 		}
 	}
@@ -156,9 +159,8 @@ func (s *Store) appendTimers(ctx context.Context, found []TimerState, members []
 	}
 	for i, v := range texts[:min(len(texts), len(members))] {
 		text, _ := v.(string)
-		id, _ := rds.TimerID(members[i].Job)
 		if at, nonce, _, err := parseTimer(text); err == nil && nonce == members[i].Nonce {
-			found = append(found, TimerState{id, at})
+			found = append(found, TimerState{rds.TimerID(members[i].Job), at})
 		}
 	}
 	return found, err

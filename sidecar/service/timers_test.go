@@ -34,7 +34,7 @@ func TestTimerIsFiredOnceAtItsTimeAndItsIDIsKeptForADay(t *testing.T) {
 			w.Errorf("%q at %s, %v", source, got, err)
 		}
 		d := b.Sees()
-		if id, ok := service.TimerID(d.Job); id != "Order-7.x" || !ok || d.Job != service.TimerJob(id) || d.Kind != "timer" || !d.Tick.Equal(at) {
+		if id := service.TimerID(d.Job); id != "Order-7.x" || !service.IsTimer(d.Job) || d.Job != service.TimerJob(id) || d.Kind != "timer" || !d.Tick.Equal(at) {
 			w.Errorf("due: %+v", d)
 		}
 		l, answer := b.Wins(b.ClaimOf(d))
