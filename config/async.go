@@ -14,12 +14,14 @@ const leaseSlack = 2 * time.Second
 
 func asyncKeys(to *Async) []strict.Key {
 	return []strict.Key{
-		{Name: "timeout", Type: strict.Duration(&to.Timeout, strict.AtLeast(time.Second)), Default: "1h", Example: "2h", Show: strict.Shown,
-			Also: "maxDuration",
-			Doc:  "a run that takes longer after the app's 202 is told to end; at least 1s. `timeout` of the job limits the time until the 202"},
-		{Name: "heartbeat", Type: strict.Duration(&to.Heartbeat, strict.Between(time.Second, (maxTTL-leaseSlack)/2)), Default: "5s",
-			Example: "30s", Show: strict.Shown, Also: "interval every",
-			Doc: "an app that reports nothing for this time counts as dead; at least 1s, and two heartbeats are at least 2s shorter than `lock.ttl`"},
+		{Name: "timeout", Type: strict.Duration(&to.Timeout, strict.AtLeast(time.Second)), Default: "1h",
+			Example: "2h", Show: strict.Shown, Also: "maxDuration",
+			Doc: "a run that takes longer after the app's 202 is told to end; " +
+				"at least 1s. `timeout` of the job limits the time until the 202"},
+		{Name: "heartbeat", Type: strict.Duration(&to.Heartbeat, strict.Between(time.Second, (maxTTL-leaseSlack)/2)),
+			Default: "5s", Example: "30s", Show: strict.Shown, Also: "interval every",
+			Doc: "an app that reports nothing for this time counts as dead; " +
+				"at least 1s, and two heartbeats are at least 2s shorter than `lock.ttl`"},
 	}
 }
 
@@ -30,10 +32,12 @@ func checkAsync(d *strict.Decoder, j *draft, table *Table) {
 		return
 	}
 	if target := j.at["http.url"]; target.OK() && !isLocal(j.HTTP.URL) {
-		d.Fail(async.Node, "remove http.async, or call the app at 127.0.0.1", "http.async: the app must be on this machine, where it can reach the admin address")
+		d.Fail(async.Node, "remove http.async, or call the app at 127.0.0.1",
+			"http.async: the app must be on this machine, where it can reach the admin address")
 	}
 	if table.Admin == "" && !d.Subject.Literal && table.Unknown["admin"] == "" {
-		d.Fail(async.Node, "give the table an admin address", "http.async: the app reports to the admin address, and admin is \"\"")
+		d.Fail(async.Node, "give the table an admin address",
+			"http.async: the app reports to the admin address, and admin is \"\"")
 	}
 }
 
@@ -56,6 +60,6 @@ func checkHeartbeat(d *strict.Decoder, j *draft) {
 	if strings.HasPrefix(j.Name, "timer:") { // which has no lock to set
 		hint = "write heartbeat: " + strict.ShortDuration(most)
 	}
-	d.Fail(at.Node, hint, "http.async.heartbeat: %s needs a lock.ttl of at least %s, and it is %s", strict.ShortDuration(j.HTTP.Async.Heartbeat), need,
-		strict.ShortDuration(j.Lock.TTL))
+	d.Fail(at.Node, hint, "http.async.heartbeat: %s needs a lock.ttl of at least %s, and it is %s",
+		strict.ShortDuration(j.HTTP.Async.Heartbeat), need, strict.ShortDuration(j.Lock.TTL))
 }

@@ -18,7 +18,7 @@ const (
 	mostCalendars   = 100
 	mostDays        = 10_000 // dates of one calendar
 	mostExpressions = 50
-	mostOfDynamic   = 10 // expressions of one dynamic job: each takes up to 700 bytes, and a thousand jobs must fit into 64 MiB
+	mostOfDynamic   = 10 // of one dynamic job: each takes up to 700 bytes, and a thousand jobs must fit into 64 MiB
 	mostEvery       = 1000
 )
 
@@ -49,12 +49,15 @@ func calendarKeys(to *draftDays) []strict.Key {
 		}
 	}
 	return []strict.Key{
-		{Name: "dates", Type: dates(&to.spans), Example: "[2026-12-25, 2026-12-28..2027-01-02]", Form: datesForm, Show: strict.Shown,
-			Also: "days date holidays", Doc: "days, and ranges of days with both ends; at most 10000"},
-		{Name: "cron", Type: strict.Type{Kind: strict.KindText, Decode: cron}, Example: `"* * * * SAT,SUN"`, Form: filledForm,
-			Show: strict.Shown, Also: "schedule", Doc: "days by five fields of a schedule, whose minute and hour are `*`"},
-		{Name: "timeZone", Type: strict.Type{Kind: strict.KindText, Decode: timeZone}, Default: "that of the job", Example: "Europe/Berlin",
-			Form: filledForm, Show: strict.Shown, Also: "tz zone location", Doc: "zone in which its days begin and end"},
+		{Name: "dates", Type: dates(&to.spans), Example: "[2026-12-25, 2026-12-28..2027-01-02]",
+			Form: datesForm, Show: strict.Shown, Also: "days date holidays",
+			Doc: "days, and ranges of days with both ends; at most 10000"},
+		{Name: "cron", Type: strict.Type{Kind: strict.KindText, Decode: cron},
+			Example: `"* * * * SAT,SUN"`, Form: filledForm, Show: strict.Shown, Also: "schedule",
+			Doc: "days by five fields of a schedule, whose minute and hour are `*`"},
+		{Name: "timeZone", Type: strict.Type{Kind: strict.KindText, Decode: timeZone}, Default: "that of the job",
+			Example: "Europe/Berlin", Form: filledForm, Show: strict.Shown, Also: "tz zone location",
+			Doc: "zone in which its days begin and end"},
 	}
 }
 
@@ -71,10 +74,7 @@ func calendarsInto(to *Calendars, known calendars) strict.Type {
 			of = draftDays{}
 			if days := of.read(d, e.Keys, name, val); len(d.Problems) == before {
 				c.days, c.sum = days, digest(days.String(), 16)
-				if *to == nil {
-					*to = Calendars{}
-				}
-				(*to)[name.Value] = days
+				set(to, name.Value, days)
 			}
 			known[name.Value] = c
 		})
@@ -86,7 +86,8 @@ func calendarsInto(to *Calendars, known calendars) strict.Type {
 
 func (of *draftDays) read(d *strict.Decoder, keys []strict.Key, name, val *yaml.Node) *schedule.Days {
 	if !calendarName.MatchString(name.Value) || len(name.Value) > calendarForm.Length {
-		d.Fail(name, "", "its name must be letters, digits, -, _ and ., begin with a letter, and have at most %d characters", calendarForm.Length)
+		d.Fail(name, "", "its name must be letters, digits, -, _ and ., begin with a letter, "+
+			"and have at most %d characters", calendarForm.Length)
 	}
 	e := strict.Entry{Key: strict.Key{Name: "calendars", Type: strict.Mapping(keys)}, At: name, Value: val}
 	before := len(d.Problems)
@@ -123,7 +124,8 @@ func (of *draftDays) read(d *strict.Decoder, keys []strict.Key, name, val *yaml.
 // plain reads text without variables. A calendar is the same on all replicas.
 func plain(d *strict.Decoder, e strict.Entry) strict.Text {
 	if e.Value.Kind == yaml.ScalarNode && strings.Contains(e.Value.Value, "${") {
-		d.Fail(e.Value, "write the value itself", "%s cannot have a variable: a calendar is the same on all replicas", e.Path)
+		d.Fail(e.Value, "write the value itself",
+			"%s cannot have a variable: a calendar is the same on all replicas", e.Path)
 		return strict.Text{}
 	}
 	t := d.Scalar(e, "!!str", "!!timestamp")
@@ -165,29 +167,35 @@ func dates(to *[]schedule.Span) strict.Type {
 func dayKeys(j *draft, known calendars) []strict.Key {
 	to := &j.Days
 	return []strict.Key{
-		{Name: "exclude", Type: calendarNames(j, &to.Exclude, known), Default: "[]", Example: "[holidays]",
-			Form: strict.Form{Pattern: calendarForm.Pattern}, Show: strict.Shown, Common: true, Also: "excludeCalendars blackout except",
-			Doc: "no tick on the days of these [calendars](calendars.md)"},
+		{Name: "exclude", Type: calendarNames(j, &to.Exclude, known), Default: "[]",
+			Example: "[holidays]", Form: strict.Form{Pattern: calendarForm.Pattern}, Show: strict.Shown, Common: true,
+			Also: "excludeCalendars blackout except", Doc: "no tick on the days of these [calendars](calendars.md)"},
 		{Name: "include", Type: calendarNames(j, &to.Include, known), Default: "[]", Example: "[tradingDays]",
-			Form: strict.Form{Pattern: calendarForm.Pattern}, Show: strict.Shown, Common: true, Also: "includeCalendars only",
-			Doc: "ticks only on the days of one of these calendars; `[]` = on any day"},
-		{Name: "onExcluded", Type: word(&to.OnExcluded), Default: string(schedule.SkipExcluded), Example: string(schedule.NextIncluded),
-			Form: strict.Words(schedule.SkipExcluded, schedule.NextIncluded, schedule.PreviousIncluded), Show: strict.Shown, Common: true,
-			Doc: "a tick of a day that `exclude` or `include` rules out: `skip` leaves it out, `next` and `previous` move it to the same time of the nearest day that is not ruled out"},
+			Form: strict.Form{Pattern: calendarForm.Pattern}, Show: strict.Shown, Common: true,
+			Also: "includeCalendars only", Doc: "ticks only on the days of one of these calendars; `[]` = on any day"},
+		{Name: "onExcluded", Type: word(&to.OnExcluded), Default: "skip", Example: "next",
+			Form: strict.Words(schedule.SkipExcluded, schedule.NextIncluded, schedule.PreviousIncluded),
+			Show: strict.Shown, Common: true,
+			Doc: "a tick of a day that `exclude` or `include` rules out: `skip` leaves it out, " +
+				"`next` and `previous` move it to the same time of the nearest day that is not ruled out"},
 		{Name: "every", Type: strict.Type{Kind: strict.KindMapping, Keys: everyKeys(&to.Every), Decode: every},
-			Form: strict.Form{Choice: []string{"weeks", "days"}, Chosen: true}, Doc: "keeps the ticks of every n-th week or day alone"},
+			Form: strict.Form{Choice: []string{"weeks", "days"}, Chosen: true},
+			Doc:  "keeps the ticks of every n-th week or day alone"},
 	}
 }
 
 func everyKeys(to *schedule.Every) []strict.Key {
 	const one = "weeks or days"
 	return []strict.Key{
-		{Name: "weeks", Type: strict.Number(&to.Weeks), Default: one, Example: "2", Form: strict.Form{Least: 1, Most: mostEvery},
-			Show: strict.Shown, Also: "week", Doc: "ticks in one week of so many; a week begins on the weekday of `from`; at most 1000"},
-		{Name: "days", Type: strict.Number(&to.Days), Default: one, Example: "3", Form: strict.Form{Least: 1, Most: mostEvery},
-			Show: strict.Shown, Also: "day", Doc: "ticks on one day of so many; at most 1000"},
-		{Name: "from", Type: day(&to.From), Default: strict.Required, Example: "2026-01-05", Form: dateForm, Show: strict.Shown,
-			Also: "start since", Doc: "a day that has ticks, in the job's zone: the weeks or days count from it, in both directions"},
+		{Name: "weeks", Type: strict.Number(&to.Weeks), Default: one,
+			Example: "2", Form: strict.Form{Least: 1, Most: mostEvery}, Show: strict.Shown, Also: "week",
+			Doc: "ticks in one week of so many; a week begins on the weekday of `from`; at most 1000"},
+		{Name: "days", Type: strict.Number(&to.Days), Default: one,
+			Example: "3", Form: strict.Form{Least: 1, Most: mostEvery}, Show: strict.Shown, Also: "day",
+			Doc: "ticks on one day of so many; at most 1000"},
+		{Name: "from", Type: day(&to.From), Default: strict.Required,
+			Example: "2026-01-05", Form: dateForm, Show: strict.Shown, Also: "start since",
+			Doc: "a day that has ticks, in the job's zone: the weeks or days count from it, in both directions"},
 	}
 }
 

@@ -23,17 +23,18 @@ func withoutFiles(k strict.Key) strict.Key {
 // headerFileKeys are the keys of a header whose value comes from a file.
 func headerFileKeys(to *HeaderFile) []strict.Key {
 	return []strict.Key{
-		{Name: "file", Type: strict.NonEmpty(&to.File), Default: strict.Required, Example: "/var/run/secrets/tokens/app", Form: filledForm,
-			Show: strict.Shown, Also: "path valueFile fromFile",
-			Doc: "file with the value, read for each attempt; one line break at its end does not count"},
+		{Name: "file", Type: strict.NonEmpty(&to.File), Default: strict.Required,
+			Example: "/var/run/secrets/tokens/app", Form: filledForm, Show: strict.Shown,
+			Also: "path valueFile fromFile",
+			Doc:  "file with the value, read for each attempt; one line break at its end does not count"},
 		{Name: "prefix", Type: headerText(&to.Prefix), Example: `"Bearer "`, Doc: "text before that value"},
 	}
 }
 
 func signKeys(to *Sign) []strict.Key {
 	return []strict.Key{
-		{Name: "secretFile", Type: strict.NonEmpty(&to.SecretFile), Default: strict.Required, Example: "/run/secrets/whsec",
-			Form: filledForm, Show: strict.Shown, Also: "secret signingSecret keyFile",
+		{Name: "secretFile", Type: strict.NonEmpty(&to.SecretFile), Default: strict.Required,
+			Example: "/run/secrets/whsec", Form: filledForm, Show: strict.Shown, Also: "secret signingSecret keyFile",
 			Doc: "file with the secret `whsec_…`, or several of them in lines of their own; read for each attempt"},
 	}
 }
@@ -74,7 +75,8 @@ func checkSigned(d *strict.Decoder, j *draft) {
 	}
 	for _, own := range webhookHeaders {
 		if taken[own] {
-			d.Fail(sign.Node, "remove one of them", "http.sign sets the header %s itself, and http.headers has it too", own)
+			d.Fail(sign.Node, "remove one of them",
+				"http.sign sets the header %s itself, and http.headers has it too", own)
 		}
 	}
 }

@@ -16,29 +16,33 @@ import (
 
 func httpKeys(to *HTTP) []strict.Key {
 	return []strict.Key{
-		{Name: "method", Type: method(&to.Method), Default: "POST", Example: "PUT", Form: methodForm, Show: strict.Shown, Also: "verb",
-			Doc: "the request's method, in capitals"},
-		{Name: "url", Type: strict.Checked(strict.Into(&to.URL), checkVariables, checkHTTPURL), Default: strict.Required,
-			Example: "http://unix:/run/app.sock:/tidy", Form: webForm, Show: strict.ShownURL, Also: "uri target endpoint",
+		{Name: "method", Type: method(&to.Method), Default: "POST", Example: "PUT",
+			Form: methodForm, Show: strict.Shown, Also: "verb", Doc: "the request's method, in capitals"},
+		{Name: "url", Type: strict.Checked(strict.Into(&to.URL), checkVariables, checkHTTPURL),
+			Default: strict.Required, Example: "http://unix:/run/app.sock:/tidy",
+			Form: webForm, Show: strict.ShownURL, Also: "uri target endpoint",
 			Doc: "`http://127.0.0.1:8080/path`, or `http://unix:/run/app.sock:/path` for a unix socket"},
 		headersKey(to),
 		{Name: "body", Type: body(&to.Body), Example: `'{"dry": false}'`, Form: bodyForm, Also: "data payload json",
 			Doc: "the request's body, at most 64 KiB"},
-		{Name: "successCodes",
-			Type:    codes(&to.SuccessCodes, "write [200-299], or remove the key", "without a code no answer would be a success"),
-			Default: "[200-299]", Example: "[200-204, 404]", Form: codesForm, Show: strict.Shown, Also: "status expectedStatus",
+		{Name: "successCodes", Type: codes(&to.SuccessCodes, "[200-299]", "a success"), Default: "[200-299]",
+			Example: "[200-204, 404]", Form: codesForm, Show: strict.Shown, Also: "status expectedStatus",
 			Doc: "answers that count as success: codes and ranges from 100 to 599"},
-		{Name: "idempotencyKey", Type: word(&to.IdempotencyKey), Default: string(KeyText), Example: "uuid",
-			Form: strict.Words(KeyText, KeyUUID), Show: strict.Shown, Also: "idempotency",
-			Doc: "the header `Idempotency-Key`: `text` is `\"service/job/tick\"`, `uuid` a UUID made of it, for frameworks that take only those"},
+		{Name: "idempotencyKey", Type: word(&to.IdempotencyKey), Default: string(KeyText),
+			Example: "uuid", Form: strict.Words(KeyText, KeyUUID), Show: strict.Shown, Also: "idempotency",
+			Doc: "the header `Idempotency-Key`: `text` is `\"service/job/tick\"`, `uuid` a UUID made of it, " +
+				"for frameworks that take only those"},
 		{Name: "tls", Type: made(&to.TLS, TLS{}, httpTLSKeys, complete("")),
 			Doc: "for `https://`: where the system's own roots and names do not fit, or the app wants a certificate"},
 		{Name: "sign", Type: strict.Type{Kind: strict.KindMapping, Keys: signKeys(&to.Sign), Decode: complete("")},
 			Also: "signature hmac webhook",
-			Doc:  "signs each request, so that the app can tell who called: see [handlers.md](handlers.md#prove-that-it-was-solotick-that-called)"},
-		{Name: "async", Type: made(&to.Async, Async{Timeout: time.Hour, Heartbeat: 5 * time.Second}, asyncKeys, complete("")),
+			Doc: "signs each request, so that the app can tell who called: " +
+				"see [handlers.md](handlers.md#prove-that-it-was-solotick-that-called)"},
+		{Name: "async",
+			Type: made(&to.Async, Async{Timeout: time.Hour, Heartbeat: 5 * time.Second}, asyncKeys, complete("")),
 			Also: "callback longRunning",
-			Doc:  "the app may answer 202, and end the run later by a report, see [Long jobs](#long-jobs); `{}` has the defaults"},
+			Doc: "the app may answer 202, and end the run later by a report, see [Long jobs](#long-jobs); " +
+				"`{}` has the defaults"},
 	}
 }
 
@@ -82,8 +86,8 @@ var ownHeaders = map[string]string{
 func headersKey(h *HTTP) strict.Key {
 	var of HeaderFile
 	file := strict.Key{Type: strict.Mapping(headerFileKeys(&of))}
-	return strict.Key{Name: "headers", Example: `{Authorization: "Bearer ${TOKEN}"}`, Form: strict.Form{Names: headerNames},
-		Show: strict.ShownNames, Also: "header", Each: &file,
+	return strict.Key{Name: "headers", Example: `{Authorization: "Bearer ${TOKEN}"}`,
+		Form: strict.Form{Names: headerNames}, Show: strict.ShownNames, Also: "header", Each: &file,
 		Doc: "headers in addition to those that Solotick sets itself; the value is text, or [a file](#httpheaders)",
 		Type: strict.Type{Kind: strict.KindTextMap, Decode: func(d *strict.Decoder, e strict.Entry) {
 			before := map[string]*yaml.Node{}
@@ -111,10 +115,7 @@ func headersKey(h *HTTP) strict.Key {
 				default:
 					of = HeaderFile{}
 					complete("")(d, item)
-					if h.HeaderFiles == nil {
-						h.HeaderFiles = map[string]HeaderFile{}
-					}
-					h.HeaderFiles[name] = of
+					set(&h.HeaderFiles, name, of)
 				}
 			})
 		}}}
@@ -157,14 +158,15 @@ func body(to *string) strict.Type {
 
 var codeRange = regexp.MustCompile(codesForm.Pattern)
 
-// codes is a list of codes. An empty one is refused with the given hint and complaint.
-func codes(to *[]CodeRange, hint, complaint string) strict.Type {
+// codes is a list of codes. An empty one is refused: instead says what to write, and lost what no answer would be.
+func codes(to *[]CodeRange, instead, lost string) strict.Type {
 	return strict.Type{Kind: strict.KindCodes, Decode: func(d *strict.Decoder, e strict.Entry) {
 		d.NoteWhole(e)
 		items, ok := d.List(e)
 		if ok && len(items) == 0 {
 			if e.IsNull() || len(e.Value.Content) == 0 {
-				d.Fail(e.At, hint, "%s: %s", e.Path, complaint)
+				d.Fail(e.At, "write "+instead+", or remove the key",
+					"%s: without a code no answer would be %s", e.Path, lost)
 			}
 			return
 		}

@@ -35,10 +35,11 @@ func (l Link) Fill(values map[string]string) string {
 
 func linkKeys(to *Links) []strict.Key {
 	return []strict.Key{
-		{Name: "logs", Type: linkText(&to.Logs), Example: `"https://logs.example.com/search?q={run}&from={from}&to={to}"`, Form: webForm,
-			Show: strict.Shown, Also: "log logging", Doc: "page with the log of a run"},
-		{Name: "traces", Type: linkText(&to.Traces), Example: `"https://traces.example.com/trace/{trace}"`, Form: webForm,
-			Show: strict.Shown, Also: "trace tracing", Doc: "page with the traces of a run"},
+		{Name: "logs", Type: linkText(&to.Logs),
+			Example: `"https://logs.example.com/search?q={run}&from={from}&to={to}"`, Form: webForm, Show: strict.Shown,
+			Also: "log logging", Doc: "page with the log of a run"},
+		{Name: "traces", Type: linkText(&to.Traces), Example: `"https://traces.example.com/trace/{trace}"`,
+			Form: webForm, Show: strict.Shown, Also: "trace tracing", Doc: "page with the traces of a run"},
 	}
 }
 

@@ -18,17 +18,20 @@ import (
 // aboutKeys are the keys that tell people about a job. They change nothing in how it runs.
 func aboutKeys(to *Job) []strict.Key {
 	return []strict.Key{
-		{Name: "description", Type: line(&to.Description), Example: "sends the invoices of the day before", Form: lineForm(200),
-			Show: strict.Shown, Also: "desc summary comment title", Doc: "what the job is for: one line, at most 200 characters"},
-		{Name: "owner", Type: line(&to.Owner), Example: "team-billing", Form: lineForm(100), Show: strict.Shown, Common: true,
-			Also: "team maintainer contact responsible", Doc: "whom to call: one line, at most 100 characters"},
+		{Name: "description", Type: line(&to.Description), Example: "sends the invoices of the day before",
+			Form: lineForm(200), Show: strict.Shown, Also: "desc summary comment title",
+			Doc: "what the job is for: one line, at most 200 characters"},
+		{Name: "owner", Type: line(&to.Owner), Example: "team-billing",
+			Form: lineForm(100), Show: strict.Shown, Common: true, Also: "team maintainer contact responsible",
+			Doc: "whom to call: one line, at most 100 characters"},
 		{Name: "runbook", Type: strict.Checked(strict.Into(&to.Runbook), checkVariables, checkRunbook),
 			Example: "https://wiki.example.com/invoices#failed", Form: runbookForm, Show: strict.ShownURL, Common: true,
 			Also: "runbookUrl playbook docs documentation wiki",
 			Doc:  "what to do when it fails: an `http` or `https` URL without a password, at most 1000 characters"},
-		{Name: "labels", Type: labels(&to.Labels), Example: "{tier: gold}", Form: labelsForm, Show: strict.ShownNames, Common: true,
-			Also: "tags annotations",
-			Doc:  "at most five texts of your own, for tools that read the status; each of them falls back to `defaults` alone"},
+		{Name: "labels", Type: labels(&to.Labels),
+			Example: "{tier: gold}", Form: labelsForm, Show: strict.ShownNames, Common: true, Also: "tags annotations",
+			Doc: "at most five texts of your own, for tools that read the status; " +
+				"each of them falls back to `defaults` alone"},
 	}
 }
 
@@ -96,8 +99,8 @@ func checkOpenURL(raw string) (why, hint string) {
 
 // metricLabels are the names of labels that Solotick's metrics have, or that Prometheus adds to them: a label of a job
 // must not be mistaken for one.
-var metricLabels = strings.Fields("job schedule time_zone guarantee owner runbook reason outcome fate hash version le quantile " +
-	"service instance")
+var metricLabels = strings.Fields("job schedule time_zone guarantee owner runbook reason outcome fate hash version " +
+	"le quantile service instance")
 
 var (
 	labelName = regexp.MustCompile(labelsForm.Names)
@@ -137,7 +140,8 @@ func checkLabelName(name string) (why, hint string) {
 		}
 		return "must be lower-case letters, digits and _, begin with a letter, and have at most 40 characters", hint
 	case slices.Contains(metricLabels, name):
-		return "Solotick's own metrics have a label of that name", "choose another name; what is taken: " + strings.Join(metricLabels, ", ")
+		return "Solotick's own metrics have a label of that name",
+			"choose another name; what is taken: " + strings.Join(metricLabels, ", ")
 	}
 	return "", ""
 }

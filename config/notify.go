@@ -11,12 +11,14 @@ import (
 // it.
 func notifyKeys(j *draft) []strict.Key {
 	return []strict.Key{
-		{Name: "url", Type: ping(strict.Into(&j.Notify)), Example: "https://hc-ping.com/${PING_KEY}",
-			Form: pingForm, Also: "uri base ping endpoint success",
-			Doc: "a check of Healthchecks or a similar service: Solotick calls this URL after a success, with `/start` at a start, with `/fail` after a failure; `\"\"` = none, even if `defaults` names one"},
+		{Name: "url", Type: ping(strict.Into(&j.Notify)),
+			Example: "https://hc-ping.com/${PING_KEY}", Form: pingForm, Also: "uri base ping endpoint success",
+			Doc: "a check of Healthchecks or a similar service: Solotick calls this URL after a success, " +
+				"with `/start` at a start, with `/fail` after a failure; `\"\"` = none, even if `defaults` names one"},
 		{Name: "change", Type: change(j), Form: strict.Form{Choice: []string{"url", "urlFile"}},
 			Also: "changes alert alerts message messages",
-			Doc:  "messages for people: one for each change of how the job stands, from one replica; each of its keys falls back to `defaults` alone"},
+			Doc: "messages for people: one for each change of how the job stands, from one replica; " +
+				"each of its keys falls back to `defaults` alone"},
 	}
 }
 

@@ -19,18 +19,24 @@ var passwords = []string{"passwordFile", "passwordCommand", "identity"}
 
 func passwordKeys(to *Redis) []strict.Key {
 	return []strict.Key{
-		{Name: "passwordFile", Type: strict.NonEmpty(&to.PasswordFile), Example: "/run/secrets/redis", Form: filledForm, Show: strict.Shown,
-			Also: "password pass auth",
-			Doc:  "file with the password, empty if Redis asks for none; read at every connect, and a changed one is sent on open connections too, within seconds"},
-		{Name: "passwordCommand", Type: program(&to.PasswordCommand), Example: `["/bin/redis-token", "--user=app"]`, Form: programForm,
-			Show: strict.ShownFirst, Also: "credentialsCommand credentialCommand tokenCommand",
-			Doc: "program with its arguments that prints the password on its first line, within 10s; there is no shell unless you write one"},
-		{Name: "passwordRefresh", Type: strict.Duration(&to.PasswordRefresh, strict.Between(time.Second, 24*time.Hour)), Default: "10m",
-			Example: "1m", Form: strict.Form{Needs: "passwordCommand"}, Show: strict.Shown, Also: "refresh refreshInterval",
-			Doc: "how often `passwordCommand` is run again, besides at once when Redis refuses the password; from 1s to 24h"},
+		{Name: "passwordFile", Type: strict.NonEmpty(&to.PasswordFile),
+			Example: "/run/secrets/redis", Form: filledForm, Show: strict.Shown, Also: "password pass auth",
+			Doc: "file with the password, empty if Redis asks for none; " +
+				"read at every connect, and a changed one is sent on open connections too, within seconds"},
+		{Name: "passwordCommand", Type: program(&to.PasswordCommand), Example: `["/bin/redis-token", "--user=app"]`,
+			Form: programForm, Show: strict.ShownFirst, Also: "credentialsCommand credentialCommand tokenCommand",
+			Doc: "program with its arguments that prints the password on its first line, within 10s; " +
+				"there is no shell unless you write one"},
+		{Name: "passwordRefresh", Type: strict.Duration(&to.PasswordRefresh, strict.Between(time.Second, 24*time.Hour)),
+			Default: "10m", Example: "1m",
+			Form: strict.Form{Needs: "passwordCommand"}, Show: strict.Shown, Also: "refresh refreshInterval",
+			Doc: "how often `passwordCommand` is run again, besides at once when Redis refuses the password; " +
+				"from 1s to 24h"},
 		{Name: "identity", Type: made(&to.Identity, Identity{}, identityKeys, readIdentity),
-			Form: strict.Form{Choice: []string{"aws", "google", "azure"}, Chosen: true}, Also: "iam managedIdentity credentials",
-			Doc: "the identity that a cloud gives this process, in place of a password; see [redis.md](redis.md#managed-redis)"},
+			Form: strict.Form{Choice: []string{"aws", "google", "azure"}, Chosen: true},
+			Also: "iam managedIdentity credentials",
+			Doc: "the identity that a cloud gives this process, in place of a password; " +
+				"see [redis.md](redis.md#managed-redis)"},
 	}
 }
 
@@ -41,25 +47,30 @@ func identityKeys(to *Identity) []strict.Key {
 		{Name: "google", Type: chosen(&to.Google), Example: "{}", Also: "gcp",
 			Doc: "the token of the service account, from Google's metadata server"},
 		{Name: "azure", Type: chosen(&to.Azure), Example: "{}", Also: "entra",
-			Doc: "a token of Microsoft Entra ID, for the workload identity of the pod; needs `username`, the object ID of the identity"},
+			Doc: "a token of Microsoft Entra ID, for the workload identity of the pod; " +
+				"needs `username`, the object ID of the identity"},
 	}
 }
 
 // chosen is an empty mapping, which says yes.
 func chosen(to *bool) strict.Type {
-	return strict.Type{Kind: strict.KindMapping, Decode: func(d *strict.Decoder, e strict.Entry) { d.Mapping(e); *to = true }}
+	return strict.Type{Kind: strict.KindMapping, Decode: func(d *strict.Decoder, e strict.Entry) {
+		d.Mapping(e)
+		*to = true
+	}}
 }
 
 func awsKeys(to *AWS) []strict.Key {
 	return []strict.Key{
-		{Name: "cluster", Type: strict.NonEmpty(&to.Cluster), Default: strict.Required, Example: "billing", Form: filledForm,
-			Show: strict.Shown, Also: "cache replicationGroup name",
+		{Name: "cluster", Type: strict.NonEmpty(&to.Cluster), Default: strict.Required,
+			Example: "billing", Form: filledForm, Show: strict.Shown, Also: "cache replicationGroup name",
 			Doc: "name of the replication group, the serverless cache or the MemoryDB cluster"},
 		{Name: "service", Type: word(&to.Service), Default: string(ElastiCache), Example: string(MemoryDB),
 			Form: strict.Words(ElastiCache, ElastiCacheServerless, MemoryDB), Show: strict.Shown,
 			Doc: "`elasticache`, `elasticache-serverless` or `memorydb`"},
-		{Name: "region", Type: strict.Checked(strict.Into(&to.Region), "", checkRegion), Default: "that of `AWS_REGION`",
-			Example: "eu-central-1", Form: strict.Form{Pattern: regions}, Show: strict.Shown, Doc: "region of the cluster"},
+		{Name: "region", Type: strict.Checked(strict.Into(&to.Region), "", checkRegion),
+			Default: "that of `AWS_REGION`", Example: "eu-central-1",
+			Form: strict.Form{Pattern: regions}, Show: strict.Shown, Doc: "region of the cluster"},
 	}
 }
 
@@ -87,6 +98,7 @@ func checkPassword(d *strict.Decoder, e strict.Entry, r *Redis, seen map[string]
 	}
 	id := r.Identity
 	if id != nil && (id.AWS != nil || id.Azure) && u.User.Username() == "" && !strict.Present(seen["username"]) {
-		d.Fail(seen["identity"], "add username to redis: the user that the token is for", "redis.identity: redis.username is missing")
+		d.Fail(seen["identity"], "add username to redis: the user that the token is for",
+			"redis.identity: redis.username is missing")
 	}
 }

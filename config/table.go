@@ -21,19 +21,19 @@ type Table struct {
 	Redis         Redis         // where the locks are
 	Listen        string        // address of /metrics, /healthz, /readyz; default ":9747", "" = off
 	Clock         string        // "redis" (default) | "local"
-	Admin         string        // address of the status page and the API, on this machine alone; default "127.0.0.1:9748", "" = off
+	Admin         string        // of the status page and the API, on this machine; default "127.0.0.1:9748", "" = off
 	ShutdownGrace time.Duration // default 25s
-	MaxRunning    int           // runs at once on this replica, 0 to 10000; 0 = no limit, -1 = none, since the table is broken
+	MaxRunning    int           // runs at once on this replica, to 10000; 0 = no limit, -1 = none: the table is broken
 	Ready         *Ready        // nil = the app counts as ready
 	Links         Links         `json:",omitzero"`  // of the status page to other tools
 	Calendars     Calendars     `json:",omitempty"` // that jobs may name
 	Jobs          []Job         // in the order of the file
 	Warnings      []Problem     // what is odd but no error, sorted by position
-	Hash          string        // 12 hex digits over the table as written, before its variables; "" when not all of it could be read
+	Hash          string        // 12 hex digits over the table before its variables; "" = not all of it could be read
 
 	// Read fills these in; they are empty in a table of Load.
 	Unset   []string          `json:"-"` // variables that are not set
-	Unknown map[string]string `json:"-"` // keys outside of jobs that could not be read ("redis.url"), and Names, each with the reason
+	Unknown map[string]string `json:"-"` // unread keys outside of jobs ("redis.url"), and Names, each with the reason
 }
 
 // Ready says how to ask the app whether it is ready. Exactly one of URL, TCP and Exec is set.
@@ -53,7 +53,7 @@ type Redis struct {
 	Username        string        // user of the ACL; "" = the default user, or the one in URL
 	PasswordFile    string        // read at every connect, and again when it changes
 	PasswordCommand []string      `json:",omitempty"` // prints the password; nil = none
-	PasswordRefresh time.Duration `json:",omitzero"`  // how often PasswordCommand is run again; 0 = DefaultPasswordRefresh
+	PasswordRefresh time.Duration `json:",omitzero"`  // how often PasswordCommand is run; 0 = DefaultPasswordRefresh
 	Identity        *Identity     `json:",omitempty"` // in place of a password; nil = none
 	TLS             *TLS          // nil = none beyond what the URL asks for
 	WaitReplicas    int           // replicas that must have a claim before it is believed, 0 to 10
@@ -88,7 +88,7 @@ type Job struct {
 	Concurrency       int `json:",omitzero"` // under Allow, how many runs may live at once in the cluster; 0 = no limit
 	Missed            Missed
 	StartingDeadline  time.Duration // 0 = no limit
-	StartRetries      int           // further rounds through all replicas when none could start a tick, 0 to 100; default 5
+	StartRetries      int           // further rounds of all replicas when none could start a tick, 0 to 100; default 5
 	Retry             Retry
 	Lock              Lock
 	Jitter            time.Duration // 0 = none
@@ -96,7 +96,7 @@ type Job struct {
 	Days              Days          `json:",omitzero"` // which ticks of its schedule it has; the zero value = all
 	Suspend           bool
 	Observe           bool    `json:",omitzero"` // its ticks are taken, and nothing is called
-	Priority          int     `json:",omitzero"` // among what waits for a slot of a replica, from 0 to 100, the highest first
+	Priority          int     `json:",omitzero"` // among what waits for a slot, from 0 to 100, the highest first
 	Reserved          bool    // its runs do not count against MaxRunning and never wait for it
 	Trigger           Trigger `json:",omitzero"` // what a run by hand may bring along
 	Notify            string  // the URL that is pinged when a run starts or ends; may hold secrets; "" = none
@@ -155,7 +155,7 @@ type Retry struct {
 	Limit      int           // attempts after the first; default 0
 	Backoff    time.Duration // before the second attempt, doubled for each further one; default 5s
 	MaxBackoff time.Duration // default 1m
-	On         []CodeRange   `json:",omitempty"` // answers after which a request is sent again; nil = 408, 425, 429 and 500-599
+	On         []CodeRange   `json:",omitempty"` // answers that are tried again; nil = 408, 425, 429 and 500-599
 }
 
 // retried are the answers by which an app says that a later attempt may succeed.
@@ -194,7 +194,7 @@ type HTTP struct {
 	IdempotencyKey KeyForm `json:",omitzero"`
 	// A request without these keeps the hash that it had before they came.
 	HeaderFiles map[string]HeaderFile `json:",omitempty"` // by the headers' names, none of which is in Headers
-	TLS         *TLS                  `json:",omitempty"` // of an https URL; nil = the system's roots, and no certificate
+	TLS         *TLS                  `json:",omitempty"` // of an https URL; nil = the system's roots, no certificate
 	Sign        Sign                  `json:",omitzero"`
 	Async       *Async                `json:",omitempty"` // nil = the answer ends the run
 }
@@ -236,9 +236,9 @@ type Exec struct {
 }
 
 // set puts text into a mapping, which it makes if needed. A missing mapping and an empty one then have the same hash.
-func set(to *map[string]string, name, value string) {
+func set[M ~map[string]V, V any](to *M, name string, value V) {
 	if *to == nil {
-		*to = map[string]string{}
+		*to = M{}
 	}
 	(*to)[name] = value
 }

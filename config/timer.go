@@ -54,8 +54,8 @@ var timerDecoders = sync.Pool{New: func() any {
 	return d
 }}
 
-var theTimer = strict.Subject{Noun: "a timer", Text: "the body", Begin: "begin with at: or after:, and http:", Limit: MaxSource,
-	Most: "64 KiB", Merge: shareInDefaults, Literal: true, NoAliases: noAliases}
+var theTimer = strict.Subject{Noun: "a timer", Text: "the body", Begin: "begin with at: or after:, and http:",
+	Limit: MaxSource, Most: "64 KiB", Merge: shareInDefaults, Literal: true, NoAliases: noAliases}
 
 // timerKeys are the keys of a job that make sense for a single run, and at and after.
 func (d *decoder) timerKeys(at *time.Time, after *time.Duration) []strict.Key {
@@ -66,9 +66,10 @@ func (d *decoder) timerKeys(at *time.Time, after *time.Duration) []strict.Key {
 		return strict.Between(0, furthest)(v)
 	}
 	out := []strict.Key{
-		{Name: "at", Type: strict.Time(at), Default: "at or after", Example: `"2026-12-24T18:00:00Z"`, Show: strict.Shown,
-			Also: "time when due"},
-		{Name: "after", Type: strict.Duration(after, ahead), Default: "at or after", Example: "90s", Show: strict.Shown, Also: "in delay"},
+		{Name: "at", Type: strict.Time(at), Default: "at or after",
+			Example: `"2026-12-24T18:00:00Z"`, Show: strict.Shown, Also: "time when due"},
+		{Name: "after", Type: strict.Duration(after, ahead), Default: "at or after",
+			Example: "90s", Show: strict.Shown, Also: "in delay"},
 	}
 	for _, k := range jobKeys(&d.draft, d.calendars) {
 		switch k.Name {

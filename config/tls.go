@@ -10,14 +10,16 @@ import (
 // tlsKeys are the keys of a TLS connection, for example to a host.
 func tlsKeys(to *TLS, host string) []strict.Key {
 	return []strict.Key{
-		{Name: "caFile", Type: strict.NonEmpty(&to.CAFile), Example: "/etc/tls/ca.pem", Form: filledForm, Show: strict.Shown,
-			Also: "ca cacert caCertFile", Doc: "PEM file with the roots to trust instead of the system's"},
-		{Name: "certFile", Type: strict.NonEmpty(&to.CertFile), Example: "/etc/tls/tls.crt", Form: filledWith("keyFile"),
-			Show: strict.Shown, Also: "cert", Doc: "PEM file with the client's certificate; needs `keyFile`"},
-		{Name: "keyFile", Type: strict.NonEmpty(&to.KeyFile), Example: "/etc/tls/tls.key", Form: filledWith("certFile"), Show: strict.Shown,
-			Also: "key", Doc: "PEM file with the client's key; needs `certFile`"},
-		{Name: "serverName", Type: strict.NonEmpty(&to.ServerName), Example: host, Form: filledForm, Show: strict.Shown, Also: "sni",
-			Doc: "name that the server's certificate must have, where it is not the URL's host"},
+		{Name: "caFile", Type: strict.NonEmpty(&to.CAFile),
+			Example: "/etc/tls/ca.pem", Form: filledForm, Show: strict.Shown, Also: "ca cacert caCertFile",
+			Doc: "PEM file with the roots to trust instead of the system's"},
+		{Name: "certFile", Type: strict.NonEmpty(&to.CertFile),
+			Example: "/etc/tls/tls.crt", Form: filledWith("keyFile"), Show: strict.Shown, Also: "cert",
+			Doc: "PEM file with the client's certificate; needs `keyFile`"},
+		{Name: "keyFile", Type: strict.NonEmpty(&to.KeyFile), Example: "/etc/tls/tls.key", Form: filledWith("certFile"),
+			Show: strict.Shown, Also: "key", Doc: "PEM file with the client's key; needs `certFile`"},
+		{Name: "serverName", Type: strict.NonEmpty(&to.ServerName), Example: host, Form: filledForm, Show: strict.Shown,
+			Also: "sni", Doc: "name that the server's certificate must have, where it is not the URL's host"},
 	}
 }
 
