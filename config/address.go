@@ -25,7 +25,8 @@ func listener(to *string, form, host string, local bool) strict.Type {
 			d.Bad(t, "", "the port must be a number from 1 to 65535, or 0 for any free one")
 		case local && !IsLoopback(name):
 			d.Bad(t, "write \"127.0.0.1:9748\", and from elsewhere reach it with kubectl port-forward or ssh -L",
-				"must be this machine alone, 127.0.0.1, [::1] or localhost: anyone who can reach it can trigger, pause and drain")
+				"must be this machine alone, 127.0.0.1, [::1] or localhost: "+
+					"anyone who can reach it can trigger, pause and drain")
 		default:
 			*to = t.Value
 			return true

@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/solotick/solotick/config/strict"
@@ -21,9 +22,11 @@ func (t *Table) Admits(j *Job) *Problem {
 		why = "a unix socket that neither a job of the table nor its readiness gate calls"
 		hint = "call the app at http://127.0.0.1:PORT, or " + toTheTable
 	case socket == "" && t.isAdmin(j.HTTP.URL):
-		why, hint = "the replica's own admin address, which jobs may not call", "call the app, and let the app call the API"
+		why = "the replica's own admin address, which jobs may not call"
+		hint = "call the app, and let the app call the API"
 	case j.HTTP.Async != nil && t.Admin == "":
-		return &Problem{File: "body", Message: subject(j) + ": http.async: the app reports to the admin address, and the table's admin is \"\"", Hint: "let the answer end the run"}
+		return &Problem{File: "body", Hint: "let the answer end the run",
+			Message: subject(j) + ": http.async: the app reports to the admin address, and the table's admin is \"\""}
 	default:
 		return nil
 	}
@@ -40,15 +43,8 @@ func subject(j *Job) string {
 
 // calls reports whether a job of the table or the readiness gate calls a unix socket.
 func (t *Table) calls(socket string) bool {
-	if t.Ready != nil && socketOf(t.Ready.URL) == socket {
-		return true
-	}
-	for _, j := range t.Jobs {
-		if j.HTTP != nil && socketOf(j.HTTP.URL) == socket {
-			return true
-		}
-	}
-	return false
+	is := func(j Job) bool { return j.HTTP != nil && socketOf(j.HTTP.URL) == socket }
+	return t.Ready != nil && socketOf(t.Ready.URL) == socket || slices.ContainsFunc(t.Jobs, is)
 }
 
 // isAdmin reports whether a URL has the port of the admin address. It does not see every spelling: the executor checks

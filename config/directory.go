@@ -89,7 +89,7 @@ func tableFiles(dir string) ([]string, error) {
 func readRegular(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err == nil && !info.Mode().IsRegular() {
-		err = &fs.PathError{Op: "read", Path: path, Err: errors.New("it is not a regular file")} // a pipe would wait for its writer
+		err = &fs.PathError{Op: "read", Path: path, Err: errors.New("it is not a regular file")} // a pipe would wait
 	}
 	if err != nil {
 		return nil, err

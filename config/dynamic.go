@@ -38,7 +38,8 @@ func (d *decoder) dynamicKeys() []strict.Key {
 // keys of a table's job except those of tableOnly. ${…} is plain text, and the defaults are those
 // of an empty table. The error is always a Problems, whose File is "body".
 func ParseJob(name string, data []byte) (*Job, error) {
-	of := strict.Subject{Noun: "a job", Text: "the body", Begin: "begin with schedule: and http:", Limit: MaxSource, Most: "64 KiB", Merge: shareInDefaults, Literal: true, NoAliases: noAliases}
+	of := strict.Subject{Noun: "a job", Text: "the body", Begin: "begin with schedule: and http:", Limit: MaxSource,
+		Most: "64 KiB", Merge: shareInDefaults, Literal: true, NoAliases: noAliases}
 	d := newDecoder(of, time.Now())
 	d.Root = d.dynamicKeys()
 	d.begin(fmt.Sprintf("job %s: ", strict.Quoted(name)))
@@ -63,7 +64,8 @@ func ParseJob(name string, data []byte) (*Job, error) {
 // sameName reads a name inside the job's text. Files with jobs have one; it must be the name that the caller gave.
 func (d *decoder) sameName(_ *strict.Decoder, e strict.Entry) {
 	if t := d.Text(e); t.OK() && t.Value != d.job.Name {
-		d.Bad(t, "leave it out, or send the job under this name", "must be %s, as in the address", strict.Quoted(d.job.Name))
+		d.Bad(t, "leave it out, or send the job under this name",
+			"must be %s, as in the address", strict.Quoted(d.job.Name))
 	}
 }
 

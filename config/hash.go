@@ -61,7 +61,7 @@ func (t *Table) hash(references [][2]string) string {
 		Retry                       Retry
 		Lock                        Lock
 		Reserved                    bool
-		Observe                     bool    `json:",omitzero"` // a table without it has the same hash in versions that lack it
+		Observe                     bool    `json:",omitzero"` // without it, the hash is that of versions that lack it
 		Concurrency                 int     `json:",omitzero"` // the same
 		Priority                    int     `json:",omitzero"` // the same
 		Trigger                     Trigger `json:",omitzero"` // the same
@@ -70,8 +70,9 @@ func (t *Table) hash(references [][2]string) string {
 	open.text("[").json(t.Service).text(",").json(t.Clock).text(",").json(t.ShutdownGrace).text(",").json(t.MaxRunning)
 	for i := range t.Jobs {
 		j := &t.Jobs[i]
-		open.text(",").json(job{j.Name, j.Fingerprint, j.TimeZone, j.Timeout, j.StartingDeadline,
-			j.Guarantee, j.ConcurrencyPolicy, j.Missed, j.StartRetries, j.Retry, j.Lock, j.Reserved, j.Observe, j.Concurrency, j.Priority, j.Trigger})
+		open.text(",").json(job{j.Name, j.Fingerprint, j.TimeZone, j.Timeout, j.StartingDeadline, j.Guarantee,
+			j.ConcurrencyPolicy, j.Missed, j.StartRetries, j.Retry, j.Lock, j.Reserved, j.Observe, j.Concurrency,
+			j.Priority, j.Trigger})
 	}
 	open.text("]")
 	shared, secret := *t, newJSONHash()

@@ -19,13 +19,14 @@ func Nearest(word string, words []string) string { return strict.Nearest(word, w
 // otherWords has the words that other tools, or people, use for the words of a key: what it is here, or a whole hint.
 var otherWords = map[string]map[string]string{
 	"guarantee": {"once": "at-most-once", "every": "every-replica", "all": "every-replica",
-		"exactlyonce": "no scheduler can promise that: at-most-once never runs a tick twice, at-least-once repeats a run that was cut short"},
+		"exactlyonce": "no scheduler can promise that: at-most-once never runs a tick twice, " +
+			"at-least-once repeats a run that was cut short"},
 	"format": {"mattermost": "slack", "discord": "write slack, and /slack at the end of the URL"},
 	"missed": {"none": "skip", "no": "skip", "never": "skip", "ignore": "skip", "donothing": "skip",
 		"last": "latest", "once": "latest", "newest": "latest", "fireonce": "latest", "every": "all",
 		"run": "latest"},
-	"concurrencyPolicy": {"skip": "Forbid", "deny": "Forbid", "no": "Forbid", "parallel": "Allow", "wait": "Queue", "serial": "Queue",
-		"cancel": "Replace", "kill": "Replace"},
+	"concurrencyPolicy": {"skip": "Forbid", "deny": "Forbid", "no": "Forbid", "parallel": "Allow", "wait": "Queue",
+		"serial": "Queue", "cancel": "Replace", "kill": "Replace"},
 }
 
 // wordHint suggests a word of a key for one that it does not have; "" if none is near.
@@ -46,8 +47,8 @@ func wordHint(name, value string, words []string) string {
 // filled has the full form of mappings for which users write only the most important value.
 var filled = map[string]string{
 	"exec": `{command: ["/bin/tool", "--fast"]}`, "retry": "{limit: 3}", "lock": "{ttl: 30s}",
-	"sentinel": "{master: mymaster, addrs: [sentinel-0:26379]}", "cluster": "{addrs: [redis-0:6379]}", "tls": "{caFile: /etc/tls/ca.pem}",
-	"sign":     "{secretFile: /run/secrets/whsec}",
+	"sentinel": "{master: mymaster, addrs: [sentinel-0:26379]}", "cluster": "{addrs: [redis-0:6379]}",
+	"tls": "{caFile: /etc/tls/ca.pem}", "sign": "{secretFile: /run/secrets/whsec}",
 	"defaults": "{timeout: 10m}", "links": `{logs: "https://logs.example.com/search?q={run}"}`,
 }
 
@@ -308,7 +309,8 @@ func explain(d *strict.Decoder, inJob bool, e strict.Entry, name string) (messag
 		for _, k := range e.Keys {
 			allowed = append(allowed, k.Name)
 		}
-		return fmt.Sprintf("%q cannot have a default", name), "each job sets its own; allowed here: " + strings.Join(allowed, ", ")
+		return fmt.Sprintf("%q cannot have a default", name),
+			"each job sets its own; allowed here: " + strings.Join(allowed, ", ")
 	}
 	return "", ""
 }

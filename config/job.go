@@ -83,7 +83,8 @@ func (d *decoder) jobs(_ *strict.Decoder, e strict.Entry) {
 // broken keeps the name of a job that has problems, for callers that run no jobs: replicas may run this job, and it can
 // be paused. The name is "" if it cannot be read either.
 func (d *decoder) broken(name string) {
-	if d.Rules.Unset != nil && (name == "" || !slices.ContainsFunc(d.table.Jobs, func(j Job) bool { return j.Name == name })) {
+	if d.Rules.Unset != nil &&
+		(name == "" || !slices.ContainsFunc(d.table.Jobs, func(j Job) bool { return j.Name == name })) {
 		d.table.Jobs = append(d.table.Jobs, Job{Name: name})
 	}
 }
@@ -151,7 +152,8 @@ func (d *decoder) checkJob() {
 }
 
 // whenKeys are the keys that ticks depend on.
-var whenKeys = []string{"name", "schedule", "timeZone", "start", "end", "every.weeks", "every.days", "every.from", "exclude", "include", "onExcluded"}
+var whenKeys = []string{"name", "schedule", "timeZone", "start", "end", "every.weeks", "every.days", "every.from",
+	"exclude", "include", "onExcluded"}
 
 // finishSchedule parses the schedule when zone and window are known.
 func (d *decoder) finishSchedule() {
@@ -212,7 +214,8 @@ func (d *decoder) checkJitter() {
 	}
 	if j.Schedule != nil && j.Jitter >= time.Second && !j.unset(whenKeys...) { // no schedule ticks more often than that
 		if gap := j.Schedule.MinGap(); gap > 0 && j.Jitter >= gap {
-			d.Bad(jitter, "", "must be shorter than the period, %s (the shortest time between two ticks)", strict.ShortDuration(gap))
+			d.Bad(jitter, "", "must be shorter than the period, %s (the shortest time between two ticks)",
+				strict.ShortDuration(gap))
 		}
 	}
 	if dl := j.at["startingDeadline"]; dl.OK() && j.StartingDeadline > 0 && j.StartingDeadline <= j.Jitter {
@@ -228,7 +231,8 @@ func (d *decoder) checkBackoff() {
 	case longest.OK():
 		d.Bad(longest, "", "must be at least retry.backoff, %s", strict.ShortDuration(j.Retry.Backoff))
 	default:
-		d.Bad(backoff, "set retry.maxBackoff too", "must be at most retry.maxBackoff, %s", strict.ShortDuration(j.Retry.MaxBackoff))
+		d.Bad(backoff, "set retry.maxBackoff too",
+			"must be at most retry.maxBackoff, %s", strict.ShortDuration(j.Retry.MaxBackoff))
 	}
 }
 
@@ -236,14 +240,16 @@ func (d *decoder) checkBackoff() {
 // of the ttl and can last until its timeout.
 func (d *decoder) checkRoomToRenew() {
 	j := d.job
-	if ttl := j.at["lock.ttl"]; ttl.OK() && ttl.Origin == "" && d.table.Redis.Timeout > j.Lock.TTL/3 && d.table.Unknown["redis.timeout"] == "" {
+	if ttl := j.at["lock.ttl"]; ttl.OK() && ttl.Origin == "" &&
+		d.table.Redis.Timeout > j.Lock.TTL/3 && d.table.Unknown["redis.timeout"] == "" {
 		d.shortTTL(ttl)
 	}
 }
 
 // checkDefaultRoom does the same, once, for all jobs without a ttl of their own.
 func (d *decoder) checkDefaultRoom() {
-	if d.table.Redis.Timeout <= d.base.Lock.TTL/3 || d.base.unset("lock.ttl") || d.table.Unknown["redis.timeout"] != "" {
+	if d.table.Redis.Timeout <= d.base.Lock.TTL/3 || d.base.unset("lock.ttl") ||
+		d.table.Unknown["redis.timeout"] != "" {
 		return
 	}
 	if ttl := d.base.at["lock.ttl"]; ttl.OK() {
@@ -278,27 +284,31 @@ func (d *decoder) checkRemote() {
 // checkEffect warns of keys that have no effect because of the job's other keys.
 func (d *decoder) checkEffect() {
 	j := d.job
+	warn := func(key, hint, why string) { d.Warn(j.at[key].Node, hint, "%s has no effect%s", key, why) }
 	for _, k := range []string{"lock", "concurrencyPolicy", "concurrency", "missed", "startRetries", "notify.change"} {
 		if j.own(k) && j.Guarantee == EveryReplica {
-			d.Warn(j.at[k].Node, "", "%s has no effect: with guarantee every-replica there is no lock", k)
+			warn(k, "", ": with guarantee every-replica there is no lock")
 		}
 	}
 	if j.own("trigger") && j.Guarantee == EveryReplica {
-		d.Warn(j.at["trigger"].Node, "", "trigger has no effect: a job with guarantee every-replica cannot be triggered")
+		warn("trigger", "", ": a job with guarantee every-replica cannot be triggered")
 	}
-	if j.own("concurrency") && j.ConcurrencyPolicy != Allow && j.Guarantee != EveryReplica && !j.unset("concurrencyPolicy") {
-		d.Warn(j.at["concurrency"].Node, "give the job concurrencyPolicy: Allow", "concurrency has no effect: under %s one run lives at a time", j.ConcurrencyPolicy)
+	if j.own("concurrency") && j.ConcurrencyPolicy != Allow && j.Guarantee != EveryReplica &&
+		!j.unset("concurrencyPolicy") {
+		warn("concurrency", "give the job concurrencyPolicy: Allow",
+			fmt.Sprintf(": under %s one run lives at a time", j.ConcurrencyPolicy))
 	}
 	if j.own("allowRemote") && j.Exec != nil && j.HTTP == nil {
-		d.Warn(j.at["allowRemote"].Node, "", "allowRemote has no effect on exec")
+		warn("allowRemote", "", " on exec")
 	}
 	if j.own("retry.on") && j.Exec != nil && j.HTTP == nil {
-		d.Warn(j.at["retry.on"].Node, "", "retry.on has no effect on exec: a command is tried again after any exit code other than 0")
+		warn("retry.on", "", " on exec: a command is tried again after any exit code other than 0")
 	}
-	if j.Reserved && d.table.MaxRunning == 0 && d.table.Unknown["maxRunning"] == "" {
-		d.Warn(j.at["reserved"].Node, "", "reserved has no effect: without maxRunning every job has room")
+	unlimited := d.table.MaxRunning == 0 && d.table.Unknown["maxRunning"] == ""
+	if j.Reserved && unlimited {
+		warn("reserved", "", ": without maxRunning every job has room")
 	}
-	if j.own("priority") && d.table.MaxRunning == 0 && d.table.Unknown["maxRunning"] == "" {
-		d.Warn(j.at["priority"].Node, "", "priority has no effect: without maxRunning no tick waits for a slot")
+	if j.own("priority") && unlimited {
+		warn("priority", "", ": without maxRunning no tick waits for a slot")
 	}
 }

@@ -15,7 +15,8 @@ import (
 
 var theTable = strict.Subject{
 	Noun: "a table", Text: "the file", Begin: "begin with service: and jobs:, see docs/table.md",
-	Limit: maxSize, Most: "1 MiB", TooLarge: "a table holds jobs; keep data that they need in files of their own", Merge: shareInDefaults,
+	Limit: maxSize, Most: "1 MiB", Merge: shareInDefaults,
+	TooLarge: "a table holds jobs; keep data that they need in files of their own",
 }
 
 const shareInDefaults = "put what jobs share under defaults"
@@ -95,7 +96,8 @@ func (d *decoder) hash(root *yaml.Node) string {
 	bare.Rules.Unset = bare.leftUnset
 	bare.Again(d.Decoder)
 	bare.whole(root)
-	return bare.table.hash(slices.DeleteFunc(bare.References, func(r [2]string) bool { return r[0] == "listen" || r[0] == "admin" }))
+	address := func(r [2]string) bool { return r[0] == "listen" || r[0] == "admin" }
+	return bare.table.hash(slices.DeleteFunc(bare.References, address))
 }
 
 // read returns the tree of a file, or of all files of a directory.
@@ -144,19 +146,14 @@ type decoder struct {
 
 func newDecoder(of strict.Subject, now time.Time) *decoder {
 	d := &decoder{
-		Decoder: &strict.Decoder{Subject: of}, now: now, names: map[string]*yaml.Node{},
-		base: draft{Job: defaultJob(), at: map[string]strict.Text{}}, at: map[string]strict.Text{}, calendars: calendars{},
-		table: &Table{
-			Listen:        ":9747",
-			Admin:         "127.0.0.1:9748",
-			Clock:         "redis",
-			ShutdownGrace: 25 * time.Second,
-			Redis:         Redis{Timeout: 500 * time.Millisecond},
-		},
+		Decoder: &strict.Decoder{Subject: of}, now: now, names: map[string]*yaml.Node{}, calendars: calendars{},
+		base: draft{Job: defaultJob(), at: map[string]strict.Text{}}, at: map[string]strict.Text{},
+		table: &Table{Listen: ":9747", Admin: "127.0.0.1:9748", Clock: "redis", ShutdownGrace: 25 * time.Second,
+			Redis: Redis{Timeout: 500 * time.Millisecond}},
 	}
 	d.Rules = strict.Rules{Note: d.note, Flawed: d.flawed, Remedy: remedy,
 		Homes:   func(name string) []string { return homes(d.Decoder, d.job != nil, name) },
-		Explain: func(e strict.Entry, name string) (why, hint string) { return explain(d.Decoder, d.job != nil, e, name) },
+		Explain: func(e strict.Entry, key string) (string, string) { return explain(d.Decoder, d.job != nil, e, key) },
 		Foreign: func(content string, root *yaml.Node) bool { return foreign(d.Decoder, content, root) }}
 	return d
 }

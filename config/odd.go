@@ -120,12 +120,14 @@ func oddDays(d *strict.Decoder, expr strict.Text, f []string) {
 			expr.Label, week, here, quartz)
 	case !slices.Contains(anyDay, month) && !slices.Contains(anyDay, week):
 		hint := "Solotick cannot require both to match; if either may match, two jobs are easier to read"
-		if nth := slices.Index([]string{"1-7", "8-14", "15-21", "22-28"}, month); nth >= 0 && !strings.ContainsAny(week, ",-/#L") {
+		nth := slices.Index([]string{"1-7", "8-14", "15-21", "22-28"}, month)
+		if nth >= 0 && !strings.ContainsAny(week, ",-/#L") {
 			written := slices.Clone(f)
 			written[at], written[at+2] = "*", fmt.Sprintf("%s#%d", week, nth+1)
 			hint = fmt.Sprintf("for the %s of each month write %q", written[at+2], strings.Join(written, " "))
 		}
-		d.Warn(expr.Node, hint, "%s: day of month and day of week are both restricted: a day that matches either of them has a tick", expr.Label)
+		d.Warn(expr.Node, hint, "%s: day of month and day of week are both restricted: "+
+			"a day that matches either of them has a tick", expr.Label)
 	}
 }
 
@@ -151,13 +153,15 @@ func named(field string, first int) string {
 // oddTimeout warns of a run that may still go on when the next ticks come due, unless the job sets concurrencyPolicy.
 func oddTimeout(d *strict.Decoder, j *draft) {
 	_, said := j.at["concurrencyPolicy"]
-	if said || j.unset("concurrencyPolicy") || !j.own("timeout") || j.Schedule == nil || j.ConcurrencyPolicy == Allow || j.unset("guarantee") {
+	if said || j.unset("concurrencyPolicy") || !j.own("timeout") || j.Schedule == nil ||
+		j.ConcurrencyPolicy == Allow || j.unset("guarantee") {
 		return
 	}
 	timeout := j.at["timeout"]
 	if gap := j.Schedule.MinGap(); gap > 0 && j.Timeout > gap {
 		d.Warn(timeout.Node, "if that is intended, write concurrencyPolicy: Forbid",
-			"%s: ticks can be %s apart: those that come due while a run takes longer are skipped", timeout.Label, strict.ShortDuration(gap))
+			"%s: ticks can be %s apart: those that come due while a run takes longer are skipped",
+			timeout.Label, strict.ShortDuration(gap))
 	}
 }
 
@@ -179,7 +183,8 @@ func oddCodes(d *strict.Decoder, j *draft) {
 		return
 	}
 	if _, said := j.at["retry.limit"]; !said && j.Retry.Limit == 0 {
-		d.Warn(on.Node, "write retry: {limit: 3, on: …}", "retry.on has no effect: nothing is tried again without retry.limit")
+		d.Warn(on.Node, "write retry: {limit: 3, on: …}",
+			"retry.on has no effect: nothing is tried again without retry.limit")
 		return
 	}
 	if on.Opaque || j.at["http.successCodes"].Opaque {
@@ -188,7 +193,8 @@ func oddCodes(d *strict.Decoder, j *draft) {
 	if slices.Contains(j.Retry.On, CodeRange{409, 409}) && !j.HTTP.Succeeds(409) {
 		d.Warn(on.Node, "", "retry.on: 409 means that the job already runs, so it is not called again")
 	} else if j.Retry.Limit > 0 && !slices.ContainsFunc(j.Retry.On, func(r CodeRange) bool { return r.To >= 500 }) {
-		d.Warn(on.Node, "add 500-599", "retry.on: these replace 408, 425, 429 and 500-599, so no error of the app is tried again")
+		d.Warn(on.Node, "add 500-599",
+			"retry.on: these replace 408, 425, 429 and 500-599, so no error of the app is tried again")
 	}
 }
 

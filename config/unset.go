@@ -116,7 +116,8 @@ func (d *decoder) leftUnset(e strict.Entry, missing strict.MissingError, warning
 		return
 	}
 	d.table.Unset = append(d.table.Unset, missing.Name)
-	d.unset = append(d.unset, unsetVariable{first: warning(fmt.Sprintf("solotick run needs it, or a default: ${%s:-…}", missing.Name))})
+	hint := fmt.Sprintf("solotick run needs it, or a default: ${%s:-…}", missing.Name)
+	d.unset = append(d.unset, unsetVariable{first: warning(hint)})
 }
 
 // unsetVariable is the warning about a variable that is not set, at its first place.

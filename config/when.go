@@ -92,7 +92,7 @@ func isZone(d *strict.Decoder, t strict.Text) bool {
 	if near := nearestZone(t.Value); near != "" && !t.Opaque {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	} else if fixed := offsetZone(t.Value); fixed != "" && !t.Opaque {
-		hint = fmt.Sprintf("write %s, with the sign reversed; or a place such as Europe/Berlin, for daylight saving", fixed)
+		hint = "write " + fixed + ", with the sign reversed; or a place such as Europe/Berlin, for daylight saving"
 	}
 	switch {
 	case strings.EqualFold(t.Value, "local") && !t.Opaque:

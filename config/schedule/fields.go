@@ -19,7 +19,8 @@ func parseFields(words []string, zone *zone, job string) (series, error) {
 		words = append(append([]string{"0"}, words...), "*")
 	case 6:
 		if year, ok := digits(words[5]); ok && year >= firstYear {
-			return nil, fmt.Errorf("6 fields begin with the second and have no year: for year %d put a second first", year)
+			return nil, fmt.Errorf("6 fields begin with the second and have no year: for year %d put a second first",
+				year)
 		}
 		words = append(append([]string{}, words...), "*")
 	case 7:

@@ -45,7 +45,7 @@ func newFieldSets(s *cron.SpecSchedule) fieldSets {
 
 // runsThroughHours reports whether the hours are spread evenly over the day, at most four hours apart.
 func (c *fieldSets) runsThroughHours() bool {
-	for before, hours := range []uint64{0xffffff, 0x555555, 0x249249, 0x111111} { // all, and each second, third and fourth
+	for before, hours := range []uint64{0xffffff, 0x555555, 0x249249, 0x111111} { // all, each 2nd, 3rd and 4th
 		if first := bits.TrailingZeros64(c.hour); first <= before && c.hour == hours<<first {
 			return true
 		}

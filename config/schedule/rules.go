@@ -69,9 +69,7 @@ func (e Every) run(d int64) (in bool, first, last int64) {
 	return false, first + block, first + n*block - 1
 }
 
-func (r *Rules) none() bool {
-	return r.Every == Every{} && len(r.Exclude)+len(r.Include) == 0
-}
+func (r *Rules) none() bool { return r.Every == Every{} && len(r.Exclude)+len(r.Include) == 0 }
 
 // ruled is a series under rules.
 type ruled struct {
@@ -102,7 +100,8 @@ func newRuled(base series, rules Rules, zone *zone) (series, error) {
 	}
 	c, ok := base.(*clocked)
 	if !ok {
-		return nil, errors.New("its ticks cannot move to another day: only those of five to seven fields have a time of day")
+		return nil, errors.New("its ticks cannot move to another day: " +
+			"only those of five to seven fields have a time of day")
 	}
 	r.written = &c.sets
 	return r, nil
@@ -417,8 +416,10 @@ func (r *Rules) words() []string {
 	if len(r.Exclude) > 0 {
 		lines = append(lines, "not on days of "+names(r.Exclude, " or "))
 	}
-	if way := map[int64]string{1: "next", -1: "previous"}[r.OnExcluded.days()]; way != "" && len(r.Include)+len(r.Exclude) > 0 {
-		lines = append(lines, fmt.Sprintf("a tick of an excluded day moves to the same time of the %s day that is not excluded", way))
+	way := map[int64]string{1: "next", -1: "previous"}[r.OnExcluded.days()]
+	if way != "" && len(r.Include)+len(r.Exclude) > 0 {
+		lines = append(lines,
+			"a tick of an excluded day moves to the same time of the "+way+" day that is not excluded")
 	}
 	return lines
 }

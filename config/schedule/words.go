@@ -72,7 +72,8 @@ func (c *clocked) clocksInWords() string {
 	case len(c.zone.stretches) == 1:
 		return "the clocks of this zone never change"
 	case c.fixed:
-		return "fixed: if the clocks skip its time, it ticks later by the length of the gap; if its time occurs twice, it ticks at the first"
+		return "fixed: if the clocks skip its time, it ticks later by the length of the gap; " +
+			"if its time occurs twice, it ticks at the first"
 	}
 	return "runs through the hours: it ticks in both of two repeated hours, and not in an hour that the clocks skip"
 }

@@ -87,7 +87,7 @@ func (z *zone) at(u int64) *stretch { return &z.stretches[z.index(u)] }
 // A Reading tells when the clocks of a zone show a time.
 type Reading struct {
 	First, Last time.Time // they differ if the clocks are set back over it
-	Skipped     time.Time // when the clocks skip it: First and Last are then later by the length of the gap, as ticks are
+	Skipped     time.Time // when the clocks skip it: First and Last are then later by the gap, as ticks are
 }
 
 // Clocks returns when the clocks of a location show what clocks in UTC show at an instant.

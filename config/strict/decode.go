@@ -41,13 +41,14 @@ type Subject struct {
 
 // Rules are the caller's callbacks. All of them must be set, except Unset.
 type Rules struct {
-	Note    func(e Entry, t Text)                                                  // a value was accepted, or a mapping begins
-	Unset   func(e Entry, missing MissingError, warning func(hint string) Problem) // a variable is not set; nil = that is a problem
-	Flawed  func(e Entry)                                                          // a key has problems
-	Homes   func(name string) []string                                             // the places where a key of that name is known
-	Explain func(e Entry, name string) (message, hint string)                      // why e does not have that key; "" = it is unknown
-	Remedy  func(e Entry) string                                                   // hint for a value of the wrong kind
-	Foreign func(content string, root *yaml.Node) bool                             // the text, or its tree, is of another format: the problem is recorded
+	// Unset hears of a variable that is not set; nil = that is a problem.
+	Unset   func(e Entry, missing MissingError, warning func(hint string) Problem)
+	Note    func(e Entry, t Text)                             // a value was accepted, or a mapping begins
+	Flawed  func(e Entry)                                     // a key has problems
+	Homes   func(name string) []string                        // the places where a key of that name is known
+	Explain func(e Entry, name string) (message, hint string) // why e does not have that key; "" = it is unknown
+	Remedy  func(e Entry) string                              // hint for a value of the wrong kind
+	Foreign func(content string, root *yaml.Node) bool        // it is of another format: the problem is recorded
 }
 
 // Name is the name of the file that is read.

@@ -20,7 +20,8 @@ func (s *source) guess(n int) []stretch {
 	name, rest := line[m[4]:m[5]], line[m[1]:]
 	stretches := []stretch{{from: at(m[3]), to: at(m[7]), open: true}}
 	known := everywhere(s.keys, name)
-	if len(known) > 0 && !slices.ContainsFunc(known, func(k Key) bool { return k.Show != Shown }) && !strings.ContainsAny(rest, "{}") {
+	secret := func(k Key) bool { return k.Show != Shown }
+	if len(known) > 0 && !slices.ContainsFunc(known, secret) && !strings.ContainsAny(rest, "{}") {
 		// After another ": ", or ": in JSON, the text may belong to another key.
 		value, _, _ := strings.Cut(rest, ": ")
 		value, _, _ = strings.Cut(value, `":`)
@@ -58,7 +59,8 @@ func (s *source) underKeys(n, indent int) bool {
 		}
 		indent = m[4]
 		parent := func(k Key) bool { return len(k.Keys) > 0 }
-		if !slices.ContainsFunc(everywhere(s.keys, line[m[4]:m[5]]), parent) || strings.ContainsAny(line[m[1]:], "{[\"'|>") {
+		if !slices.ContainsFunc(everywhere(s.keys, line[m[4]:m[5]]), parent) ||
+			strings.ContainsAny(line[m[1]:], "{[\"'|>") {
 			return false
 		}
 	}

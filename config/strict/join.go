@@ -18,7 +18,8 @@ type File struct {
 // only. Keys for extensions belong to their file. Problems of the whole have the name that Begin got. A nil tree means
 // that problems are recorded.
 func (d *Decoder) ReadAll(files []File, list string) *yaml.Node {
-	joined := joiner{src: source{name: d.src.name, keys: d.Root, stretches: map[int][]stretch{}}, hidden: map[*yaml.Node]bool{}}
+	src := source{name: d.src.name, keys: d.Root, stretches: map[int][]stretch{}}
+	joined := joiner{src: src, hidden: map[*yaml.Node]bool{}}
 	before := len(d.Problems)
 	for _, f := range files {
 		root := d.Read(f.Name, f.Data)

@@ -45,7 +45,7 @@ type Form struct {
 	Words       []string // the only values
 	Least, Most int      // of a number; Most also of the texts in a mapping
 	Length      int      // of text, or of the texts in a mapping, in characters: at most
-	Pattern     string   // of text, or of the texts in a list or mapping; it lets pass what the decoder looks at more closely
+	Pattern     string   // of text, or of texts in a list or mapping; it lets pass what the decoder checks more closely
 	Names       string   // a pattern of the names in a mapping of text
 	Filled      bool     // a list has items
 	Choice      []string // keys of a mapping, of which no two can stand together
@@ -111,8 +111,6 @@ func misspelt(keys []Key, name string) (Key, bool) {
 }
 
 // PlainName returns a name in one form for the spellings time_zone, time-zone and timeZone.
-func PlainName(name string) string {
-	return strings.ToLower(separators.Replace(name))
-}
+func PlainName(name string) string { return strings.ToLower(separators.Replace(name)) }
 
 var separators = strings.NewReplacer("_", "", "-", "")

@@ -68,7 +68,8 @@ func (ps Problems) Log(log *slog.Logger) {
 // of the alias.
 func Tidy(ps []Problem) []Problem {
 	order := func(a, b Problem) int {
-		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Message, b.Message))
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line),
+			cmp.Compare(a.Column, b.Column), cmp.Compare(a.Message, b.Message))
 	}
 	slices.SortStableFunc(ps, order)
 	return slices.CompactFunc(ps, func(a, b Problem) bool { return order(a, b) == 0 })

@@ -105,9 +105,7 @@ func (d *Decoder) load(data []byte) (root *yaml.Node, err error) {
 	return nil, nil
 }
 
-func (d *Decoder) empty() {
-	d.File(d.Subject.Begin, "%s is empty", d.Subject.Text)
-}
+func (d *Decoder) empty() { d.File(d.Subject.Begin, "%s is empty", d.Subject.Text) }
 
 // isText refuses characters that no editor writes into YAML, before the YAML library or a terminal sees them. It
 // records one problem only: in a binary file everything is wrong.
@@ -118,15 +116,16 @@ func (d *Decoder) isText(data []byte) bool {
 	}
 	// A binary file gets a message of its own, whatever else is in it.
 	binary := !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0
+	wrongFile := "is this the right file? " + d.Subject.Noun + " is text in UTF-8"
 	line, column := 1, 1
 	for i := 0; i < len(data); {
 		r, size := utf8.DecodeRune(data[i:])
 		why, hint := "", ""
 		switch {
 		case r == utf8.RuneError && size == 1:
-			why, hint = fmt.Sprintf("byte 0x%02x is not UTF-8", data[i]), "is this the right file? "+d.Subject.Noun+" is text in UTF-8"
+			why, hint = fmt.Sprintf("byte 0x%02x is not UTF-8", data[i]), wrongFile
 		case r == 0:
-			why, hint = "a NUL byte", "is this the right file? "+d.Subject.Noun+" is text in UTF-8"
+			why, hint = "a NUL byte", wrongFile
 		case binary:
 		case r == '\r' && (i+1 == len(data) || data[i+1] != '\n'):
 			why, hint = "a carriage return without a line feed", "end lines with a line feed"
@@ -220,7 +219,8 @@ func (d *Decoder) syntax(err error) {
 		!strings.Contains(le.Message, "unknown anchor") {
 		// The most common mistake is a schedule without quotes. The YAML library then complains of a later character.
 		column, width = at+1, len([]rune(value))
-		why, hint = fmt.Sprintf("a value that begins with %c must stand in quotes", value[0]), fmt.Sprintf("write %q", value)
+		why = fmt.Sprintf("a value that begins with %c must stand in quotes", value[0])
+		hint = fmt.Sprintf("write %q", value)
 	}
 	d.problem(line, column, width, hint, why)
 }
@@ -238,7 +238,8 @@ func (d *Decoder) noColon(line int) bool {
 	if len(d.Rules.Homes(name)) == 0 {
 		return false
 	}
-	d.problem(line-1, m[2]+1, m[3]-m[2], fmt.Sprintf("write %s:, then a space", name), fmt.Sprintf("the colon after %q is missing", name))
+	d.problem(line-1, m[2]+1, m[3]-m[2], fmt.Sprintf("write %s:, then a space", name),
+		fmt.Sprintf("the colon after %q is missing", name))
 	return true
 }
 
@@ -279,7 +280,8 @@ var syntaxErrors = []struct {
 	{message: "cannot start any token", why: "a value cannot begin like this", hint: "put it in quotes"},
 	{message: "max depth", why: "nested deeper than 64"},
 	{message: "node content", why: "a value is missing here"},
-	{message: "document start", why: "this follows what has ended already", hint: "check the brackets, and the line above"},
+	{message: "document start", why: "this follows what has ended already",
+		hint: "check the brackets, and the line above"},
 	{message: "tag", why: "YAML tags (!…) are not supported", hint: "put a value that begins with ! in quotes"},
 	{context: "tag", why: "YAML tags (!…) are not supported", hint: "put a value that begins with ! in quotes"},
 	{context: "directive", why: "YAML directives (%…) are not supported", hint: "remove the line"},

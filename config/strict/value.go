@@ -333,9 +333,10 @@ func Time(to *time.Time) Type {
 			*to = v
 			return true
 		}
+		joined := strings.Replace(t.Value, " ", "T", 1)
 		if day, err := time.Parse(time.DateOnly, t.Value); err == nil && !t.Opaque {
 			d.Bad(t, "write "+day.Format(time.RFC3339), "a date needs a time and a zone")
-		} else if local, err := time.Parse("2006-01-02T15:04:05", strings.Replace(t.Value, " ", "T", 1)); err == nil && !t.Opaque {
+		} else if local, err := time.Parse("2006-01-02T15:04:05", joined); err == nil && !t.Opaque {
 			d.Bad(t, "write "+local.Format(time.RFC3339)+", or an offset instead of Z", "a time needs a zone")
 		} else {
 			d.Bad(t, timeForm, "not a time")
