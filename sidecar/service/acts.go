@@ -32,7 +32,7 @@ func CheckAuthor(by, reason Field) error {
 		most int
 	}{{by, MaxBy}, {reason, MaxReason}} {
 		if n := utf8.RuneCountInString(f.Text); n > f.most {
-			return &Refusal{Kind: Invalid, Message: fmt.Sprintf("%s has %d characters, at most %d are kept", f.Name, n, f.most)}
+			return refuse(Invalid, "%s has %d characters, at most %d are kept", f.Name, n, f.most)
 		}
 	}
 	return nil

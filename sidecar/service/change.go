@@ -31,9 +31,8 @@ const MaxSource = 64 << 10
 // copy has a window, by Redis' clock. If the effect of a copy is unknown, the store waits for the end of its window
 // before it sends the next copy, and before it returns: at most until two timeouts after the end of ctx. So a second
 // copy is then the only one left. If the first copy had its effect, Redis knows the request by its id.
-func (s *Store) change(ctx context.Context, sc *rds.Script, copied func(request string, try int, until int64) (keys []string,
-	args []any)) (code string,
-	n int64, err error) {
+func (s *Store) change(ctx context.Context, sc *rds.Script,
+	copied func(request string, try int, until int64) (keys []string, args []any)) (code string, n int64, err error) {
 	window := 2 * s.redis.Timeout() // as long as a request can take to be sent and answered
 	request := uuid.NewString()
 	var last error
@@ -70,12 +69,13 @@ func (s *Store) change(ctx context.Context, sc *rds.Script, copied func(request 
 // changed reads the answer {code, now, number}.
 func changed(parts []any) (code string, n int64, err error) {
 	code, _ = parts[0].(string)
+	last := parts[len(parts)-1]
 	switch code {
 	case "FULL":
 		return "", 0, ErrTooMany
 	case "LARGE":
-		return "", 0, fmt.Errorf("%w: their definitions would have more than %d bytes together", ErrTooMany, parts[len(parts)-1])
+		return "", 0, fmt.Errorf("%w: their definitions would have more than %d bytes together", ErrTooMany, last)
 	}
-	n, err = rds.Integer(parts[len(parts)-1])
+	n, err = rds.Integer(last)
 	return code, n, err
 }

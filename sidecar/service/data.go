@@ -50,10 +50,10 @@ func (s *Store) ForgetData(ctx context.Context, id string) error {
 func CheckData(field string, data []byte) ([]byte, error) {
 	switch {
 	case len(data) > config.MaxData:
-		return nil, &Refusal{Kind: Invalid, Message: fmt.Sprintf("%s is larger than %d KiB", field, config.MaxData>>10),
-			Hint: "put the data where the job can fetch them, and send their address"}
+		return nil, refuse(Invalid, "%s is larger than %d KiB", field, config.MaxData>>10).
+			hint("put the data where the job can fetch them, and send their address")
 	case !json.Valid(data) || !utf8.Valid(data):
-		return nil, &Refusal{Kind: Invalid, Message: field + " is not valid JSON in UTF-8", Hint: `as {"customer": 42}`}
+		return nil, refuse(Invalid, "%s is not valid JSON in UTF-8", field).hint(`as {"customer": 42}`)
 	}
 	return bytes.Trim(data, " \t\r\n"), nil
 }
@@ -62,11 +62,9 @@ func CheckData(field string, data []byte) ([]byte, error) {
 func TakesData(j config.Job) error {
 	switch {
 	case j.HTTP == nil && j.Exec == nil: // only its name is known
-		return &Refusal{Kind: Partial, Message: fmt.Sprintf("it is not known here whether job %q takes data", j.Name),
-			Hint: "give its table with -c"}
+		return refuse(Partial, "it is not known here whether job %q takes data", j.Name).hint("give its table with -c")
 	case !j.Trigger.Data:
-		return &Refusal{Kind: NoData, Message: fmt.Sprintf("job %q takes no data", j.Name),
-			Hint: "give the job trigger: {data: true}"}
+		return refuse(NoData, "job %q takes no data", j.Name).hint("give the job trigger: {data: true}")
 	}
 	return nil
 }

@@ -1,5 +1,4 @@
-// Package service is what a service keeps in Redis besides the locks of package lock, and the rules for requests about
-// it.
+// Package service is what a service keeps in Redis besides locks (package lock), and the rules for requests about it.
 //
 // A [Store] reads and writes: the history of runs, the state of each job, the heartbeats of replicas, requests by
 // operators (pause, resume, trigger, backfill), dynamic jobs, and timers. [Store.Look] reads, in one or two round
@@ -15,7 +14,6 @@
 //
 // A timer ([Store.SetTimer]) is a due member, whose score is the timer's time, and an entry with the timer's source.
 // One script sets, replaces or deletes both. Once the member is gone, a replica runs the timer or has handed it on, and
-// it can be neither set nor deleted: so a replica that claims the member has read the source that belongs to it.
-// docs/protocol.md tells the rest: how a timer ends, and why no request to set or delete one has an effect when it
-// comes late.
+// it can be neither set nor deleted: so a replica that claims the member has read the right source. docs/protocol.md
+// tells the rest: how a timer ends, and why no request to set or delete one has an effect when it comes late.
 package service

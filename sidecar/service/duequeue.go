@@ -51,7 +51,8 @@ func askDueBy(ctx context.Context, pipe redis.Pipeliner, key string, until time.
 	by := rds.Itoa(until.UnixMilli())
 	due := redis.ZRangeArgs{Key: key, Start: 0, Stop: by, ByScore: true, Count: count}
 	next := redis.ZRangeArgs{Key: key, Start: "(" + by, Stop: "+inf", ByScore: true, Count: 1}
-	return dueQueue{key, math.MaxInt64, count, []*redis.ZSliceCmd{pipe.ZRangeArgsWithScores(ctx, due), pipe.ZRangeArgsWithScores(ctx, next)}}
+	reads := []*redis.ZSliceCmd{pipe.ZRangeArgsWithScores(ctx, due), pipe.ZRangeArgsWithScores(ctx, next)}
+	return dueQueue{key, math.MaxInt64, count, reads}
 }
 
 // oldest are at most count members that are due by until, and the first one that is not, if there are fewer.

@@ -59,8 +59,9 @@ const revision = "@revision"
 func (s *Store) changeJob(ctx context.Context, verb, name string, more ...any) (code string, n int64, err error) {
 	return s.change(ctx, dynamicScript, func(request string, _ int, until int64) ([]string, []any) {
 		what := map[string]string{"set": "apply", "delete": "rm"}[verb]
-		args := append([]any{verb, name, until, s.redis.Keys.Events}, more...)
-		return []string{s.redis.Keys.Jobs, s.redis.Keys.Memo(request), s.redis.Keys.Acts}, append(args, s.act(actText{What: what, Job: name}))
+		k := s.redis.Keys
+		args := append([]any{verb, name, until, k.Events}, more...)
+		return []string{k.Jobs, k.Memo(request), k.Acts}, append(args, s.act(actText{What: what, Job: name}))
 	})
 }
 

@@ -21,10 +21,10 @@ type Entry struct {
 	Attempt int           `json:"attempt,omitempty"` // the last one
 	Outcome string        `json:"outcome"`           // one word, opaque here, except HandedOver
 	Ended   time.Time     `json:"-"`                 // zero = not known: the replica was gone
-	Took    time.Duration `json:"-"`                 // with all its attempts, in whole milliseconds; 0 = it never began, or not known
+	Took    time.Duration `json:"-"`                 // all attempts, in whole milliseconds; 0 = never begun, or unknown
 	Detail  string        `json:"detail,omitempty"`  // why it failed
 	Failed  bool          `json:"failed,omitempty"`  // kept in `failures` too, which successes do not push out
-	Data    int           `json:"data,omitempty"`    // bytes of data that a trigger brought; UnknownData = it brought some; 0 = none
+	Data    int           `json:"data,omitempty"`    // bytes of a trigger's data; UnknownData = some; 0 = none
 
 	// Of ticks that no replica fired, Tick is the last one, and Outcome their fate.
 	First  time.Time `json:"-"`

@@ -101,8 +101,8 @@ func (x *examination) rights(ctx context.Context) {
 		name, said := fmt.Sprint(parts[i]), fmt.Sprint(parts[i+1])
 		switch {
 		case diagnosis.Forbidden(said) && name == "publish":
-			x.found("rights", Problem, "a replica hears of what happened on another one up to a second later", "give its user the channel: &"+k.Events,
-				"its user may not publish: %s", said)
+			x.found("rights", Problem, "a replica hears of what happened on another one up to a second later",
+				"give its user the channel: &"+k.Events, "its user may not publish: %s", said)
 		case diagnosis.Forbidden(said):
 			forbidden = append(forbidden, name)
 		case other[said] == "":
@@ -111,7 +111,8 @@ func (x *examination) rights(ctx context.Context) {
 	}
 	if len(forbidden) > 0 {
 		x.found("rights", Problem, "Solotick needs them on the keys "+k.Prefix+"*, or no tick is fired",
-			"give its user these rights: +"+strings.Join(forbidden, " +")+" ~"+k.Prefix+"*", "its user may not %s", strings.Join(forbidden, ", "))
+			"give its user these rights: +"+strings.Join(forbidden, " +")+" ~"+k.Prefix+"*",
+			"its user may not %s", strings.Join(forbidden, ", "))
 	}
 	for said, name := range other {
 		d := diagnosis.Refused(said)
@@ -154,9 +155,11 @@ func (x *examination) roundTrips(ctx context.Context) {
 	saw := fmt.Sprintf("%s, and %s at worst of %d; redis.timeout is %s", short(median), short(worst), asked, timeout)
 	switch {
 	case median > timeout/2:
-		x.found("roundtrips", Problem, "many requests will time out, and their ticks come late", "bring Redis nearer, or raise redis.timeout", "%s", saw)
+		x.found("roundtrips", Problem, "many requests will time out, and their ticks come late",
+			"bring Redis nearer, or raise redis.timeout", "%s", saw)
 	case worst > timeout/2, median > 25*time.Millisecond:
-		x.found("roundtrips", Warning, "a tick is claimed 25 ms ahead: with longer round trips it is fired late", "bring Redis nearer", "%s", saw)
+		x.found("roundtrips", Warning, "a tick is claimed 25 ms ahead: with longer round trips it is fired late",
+			"bring Redis nearer", "%s", saw)
 	default:
 		x.fine("roundtrips", "%s", saw)
 	}
@@ -175,7 +178,8 @@ func (x *examination) clock(ctx context.Context) {
 	const do = "see which of the two is wrong, and have it set by NTP"
 	switch {
 	case off.Abs() > time.Minute:
-		x.found("clock", Problem, "replicas do not believe a clock that is more than a minute off: their ticks come by their own", do, "%s", saw)
+		x.found("clock", Problem,
+			"replicas do not believe a clock more than a minute off: their ticks come by their own", do, "%s", saw)
 	case off.Abs() > time.Second:
 		x.found("clock", Warning, "ticks come on Redis' clock, so they are that much early or late", do, "%s", saw)
 	default:
@@ -201,7 +205,8 @@ func (x *examination) server(ctx context.Context) {
 		return n
 	}
 	if version, ok := info["redis_version"]; ok && older(version, oldest) {
-		x.found("version", Problem, "scripts use commands that it does not have", "use Redis "+oldest+" or later, or Valkey", "Redis %s", version)
+		x.found("version", Problem, "scripts use commands that it does not have",
+			"use Redis "+oldest+" or later, or Valkey", "Redis %s", version)
 	} else if ok {
 		name := "Redis " + version
 		if v := info["valkey_version"]; v != "" {
@@ -210,12 +215,14 @@ func (x *examination) server(ctx context.Context) {
 		x.fine("version", "%s", name)
 	}
 	if role, ok := info["role"]; ok && role != "master" {
-		x.found("role", Problem, "only a master takes claims: nothing is fired", "name the master, or its Sentinels in redis.sentinel", "it is a %s of %s", role, info["master_host"])
+		x.found("role", Problem, "only a master takes claims: nothing is fired",
+			"name the master, or its Sentinels in redis.sentinel", "it is a %s of %s", role, info["master_host"])
 	} else if ok {
 		x.fine("role", "it is a master")
 	}
 	if policy, ok := info["maxmemory_policy"]; ok && policy != "noeviction" {
-		x.found("eviction", Problem, "a full Redis removes locks and claims, and then ticks are fired twice", "set maxmemory-policy noeviction", "maxmemory-policy is %s", policy)
+		x.found("eviction", Problem, "a full Redis removes locks and claims, and then ticks are fired twice",
+			"set maxmemory-policy noeviction", "maxmemory-policy is %s", policy)
 	} else if ok {
 		x.fine("eviction", "maxmemory-policy is noeviction")
 	}
@@ -228,7 +235,8 @@ func (x *examination) server(ctx context.Context) {
 }
 
 func (x *examination) memory(used, most int64) {
-	const means, do = "a Redis without room refuses claims, and nothing is fired", "raise maxmemory, or see what fills it: redis-cli --bigkeys"
+	const means = "a Redis without room refuses claims, and nothing is fired"
+	const do = "raise maxmemory, or see what fills it: redis-cli --bigkeys"
 	switch saw := fmt.Sprintf("%d MB of %d MB are used", used>>20, most>>20); {
 	case most == 0:
 		x.fine("memory", "%d MB are used, without a limit", used>>20)
@@ -247,13 +255,15 @@ func (x *examination) persistence(info map[string]string) {
 	switch {
 	case !ok:
 	case aof == "1" && info["aof_last_write_status"] == "err", info["rdb_last_bgsave_status"] == "err":
-		x.found("persistence", Problem, failing, "see Redis' log: mostly its disk is full, or it may not write there", "its last write to disk failed")
+		x.found("persistence", Problem, failing, "see Redis' log: mostly its disk is full, or it may not write there",
+			"its last write to disk failed")
 	case aof == "1":
 		x.fine("persistence", "it writes each change to disk")
 	case snapshotsAlone(info):
 		x.found("persistence", Problem, forgetsClaims, "set appendonly yes", "appendonly is no, and it keeps snapshots")
 	default:
-		x.found("persistence", Warning, "after a restart it is empty, and ticks of its absence are lost; or it has forgotten claims since a snapshot",
+		x.found("persistence", Warning,
+			"after a restart it is empty, and ticks of its absence are lost; or it has lost claims since a snapshot",
 			"set appendonly yes", "appendonly is no")
 	}
 }
@@ -263,21 +273,24 @@ func (x *examination) replicas(info map[string]string, n int) {
 	for i := range n {
 		line := info["slave"+strconv.Itoa(i)]
 		_, lag, _ := strings.Cut(line, "lag=")
-		if seconds, err := strconv.Atoi(lag); err == nil && seconds > 10 || line != "" && !strings.Contains(line, "state=online") {
-			x.found("replicas", Warning, "if Redis fails over to it, claims are forgotten", "see the replica's log, and the network between the two", "one of its replicas is behind: %s", line)
+		seconds, err := strconv.Atoi(lag)
+		if err == nil && seconds > 10 || line != "" && !strings.Contains(line, "state=online") {
+			x.found("replicas", Warning, "if Redis fails over to it, claims are forgotten",
+				"see the replica's log, and the network between the two", "one of its replicas is behind: %s", line)
 		}
 	}
-	switch {
+	switch saw := fmt.Sprintf("it has %s, and redis.waitReplicas is %d", replicaWords(n), wanted); {
 	case n < wanted:
-		x.found("replicas", Problem, "a claim is believed when so many replicas have it: nothing is fired", "connect replicas, or lower redis.waitReplicas",
-			"it has %s, and redis.waitReplicas is %d", replicaWords(n), wanted)
+		x.found("replicas", Problem, "a claim is believed when so many replicas have it: nothing is fired",
+			"connect replicas, or lower redis.waitReplicas", "%s", saw)
 	case wanted > 0 && n == wanted:
-		x.found("replicas", Warning, "while one of them restarts, nothing is fired", "run one replica more than redis.waitReplicas",
-			"it has %s, and redis.waitReplicas is %d", replicaWords(n), wanted)
+		x.found("replicas", Warning, "while one of them restarts, nothing is fired",
+			"run one replica more than redis.waitReplicas", "%s", saw)
 	case wanted == 0 && n > 0:
-		x.found("replicas", Warning, "a failover can forget a claim, and its tick is fired twice", "set redis.waitReplicas to 1", "it has %s, and redis.waitReplicas is 0", replicaWords(n))
+		x.found("replicas", Warning, "a failover can forget a claim, and its tick is fired twice",
+			"set redis.waitReplicas to 1", "%s", saw)
 	default:
-		x.fine("replicas", "it has %s, and redis.waitReplicas is %d", replicaWords(n), wanted)
+		x.fine("replicas", "%s", saw)
 	}
 }
 
@@ -291,10 +304,12 @@ func replicaWords(n int) string {
 // keyspace looks for keys that are of another type than Solotick's, and for who is there.
 func (x *examination) keyspace(ctx context.Context) {
 	k := x.store.redis.Keys
-	for _, q := range [][]any{{"hlen", k.Replicas}, {"zcard", k.Running}, {"zcard", k.DueJobs}, {"xrevrange", k.Runs, "+", "-", "COUNT", 1}} {
+	for _, q := range [][]any{{"hlen", k.Replicas}, {"zcard", k.Running}, {"zcard", k.DueJobs},
+		{"xrevrange", k.Runs, "+", "-", "COUNT", 1}} {
 		if _, err := x.store.redis.Do(ctx, q...); err != nil {
 			if strings.HasPrefix(err.Error(), "WRONGTYPE") {
-				x.found("keyspace", Problem, "another program writes to the keys of this service", "use another service name, or another database, and remove that key",
+				x.found("keyspace", Problem, "another program writes to the keys of this service",
+					"use another service name, or another database, and remove that key",
 					"the key %s is of another type", q[1])
 				return
 			}
@@ -308,13 +323,7 @@ func (x *examination) keyspace(ctx context.Context) {
 		x.failed("keyspace", err)
 		return
 	}
-	live := 0
-	for _, r := range all {
-		if now.Sub(r.Seen) <= HeartbeatTimeout {
-			live++
-		}
-	}
-	x.fine("keyspace", "%s of Solotick live here", replicaWords(live))
+	x.fine("keyspace", "%s of Solotick live here", replicaWords(len(alive(all, now))))
 }
 
 // short writes a duration for people.

@@ -114,13 +114,13 @@ type stored struct {
 // fill reads on if no entry is left.
 func (p *page) fill(ctx context.Context, s *Store) error {
 	for len(p.read) == 0 && p.next != "" {
-		messages, err := onServer(ctx, s, func(ctx context.Context, rdb redis.UniversalClient) ([]redis.XMessage, error) {
+		found, err := onServer(ctx, s, func(ctx context.Context, rdb redis.UniversalClient) ([]redis.XMessage, error) {
 			return rdb.XRevRangeN(ctx, p.key, p.next, p.oldest, int64(p.size)).Result()
 		})
 		if err != nil {
 			return err
 		}
-		p.take(messages)
+		p.take(found)
 	}
 	return nil
 }

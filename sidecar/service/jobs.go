@@ -146,7 +146,7 @@ func find(t *config.Table, jobs []config.Job, name string) (config.Job, error) {
 	if partial(t) {
 		return config.Job{Name: name}, nil
 	}
-	return config.Job{}, &Refusal{Kind: NoJob, Message: fmt.Sprintf("there is no job %q", name), Hint: near(name, jobs)}
+	return config.Job{}, refuse(NoJob, "there is no job %q", name).hint(near(name, jobs))
 }
 
 // near is the hint that names the job that may have been meant; "" if no name is near.
@@ -166,8 +166,8 @@ func near(name string, jobs []config.Job) string {
 func (o *Operator) Claimed(ctx context.Context, name string) (config.Job, error) {
 	j, err := o.Find(ctx, name)
 	if err == nil && j.Guarantee == config.EveryReplica {
-		err = &Refusal{Kind: EveryReplica,
-			Message: fmt.Sprintf("job %q has guarantee every-replica: each replica runs it by itself, without Redis", name)}
+		err = refuse(EveryReplica,
+			"job %q has guarantee every-replica: each replica runs it by itself, without Redis", name)
 	}
 	return j, err
 }
@@ -186,8 +186,8 @@ func (o *Operator) Cancellable(ctx context.Context, name string) (config.Job, er
 func (o *Operator) Scheduled(ctx context.Context, name string) (config.Job, error) {
 	j, err := o.Claimed(ctx, name)
 	if err == nil && j.Schedule == nil {
-		err = &Refusal{Kind: Partial, Message: fmt.Sprintf("the schedule of job %q is not known here", name),
-			Hint: "backfill needs a table without problems, and the variables of the schedule"}
+		err = refuse(Partial, "the schedule of job %q is not known here", name).
+			hint("backfill needs a table without problems, and the variables of the schedule")
 	}
 	return j, err
 }
@@ -244,14 +244,14 @@ func (o *Operator) matching(jobs []config.Job, pattern string) ([]string, error)
 	for _, j := range jobs {
 		matches, err := path.Match(pattern, j.Name)
 		if err != nil {
-			return nil, &Refusal{Kind: Invalid, Message: fmt.Sprintf("the pattern %q has no end", pattern), Hint: `send-*, or [ab]*`}
+			return nil, refuse(Invalid, "the pattern %q has no end", pattern).hint("send-*, or [ab]*")
 		}
 		if matches {
 			names = append(names, j.Name)
 		}
 	}
 	if len(names) == 0 {
-		return nil, &Refusal{Kind: NoJob, Message: fmt.Sprintf("no job matches %q", pattern)}
+		return nil, refuse(NoJob, "no job matches %q", pattern)
 	}
 	return names, nil
 }
@@ -267,14 +267,14 @@ func (o *Operator) Made(ctx context.Context, name string) (config.Job, error) {
 	case i < 0:
 		return config.Job{}, o.notMade(name)
 	case !jobs[i].Dynamic:
-		return config.Job{}, &Refusal{Kind: InTable, Message: fmt.Sprintf("job %q is defined in the table: look there", name)}
+		return config.Job{}, refuse(InTable, "job %q is defined in the table: look there", name)
 	}
 	return jobs[i], nil
 }
 
 // notMade is the refusal of a name that no dynamic job has.
 func (o *Operator) notMade(name string) *Refusal {
-	r := &Refusal{Kind: NotMade, Message: fmt.Sprintf("there is no dynamic job %q", name)}
+	r := refuse(NotMade, "there is no dynamic job %q", name)
 	if o.AtWork != nil {
 		r.Hint = near(name, o.AtWork())
 	}
@@ -284,7 +284,7 @@ func (o *Operator) notMade(name string) *Refusal {
 // Changeable refuses the name of a job of the table, which can only be changed in the table.
 func (o *Operator) Changeable(name string) error {
 	if slices.ContainsFunc(o.Table().Jobs, func(j config.Job) bool { return j.Name == name }) {
-		return &Refusal{Kind: InTable, Message: fmt.Sprintf("job %q is in the table, and changes there alone", name)}
+		return refuse(InTable, "job %q is in the table, and changes there alone", name)
 	}
 	return nil
 }

@@ -104,7 +104,7 @@ func (s *Store) States(ctx context.Context, jobs []string) (map[string]Ledger, e
 			continue
 		}
 		if r, err := lock.ParseRecord(ledgers[job].Val()["r:"+run]); err == nil { // else it has ended meanwhile
-			live[job] = append(live[job], RunState{Run: run, Since: r.Claimed, LeaseEnd: rds.FromMillis(int64(z.Score)), Record: r})
+			live[job] = append(live[job], RunState{run, r.Claimed, rds.FromMillis(int64(z.Score)), r})
 		}
 	}
 	states := map[string]Ledger{}
@@ -128,14 +128,14 @@ func (s *Store) States(ctx context.Context, jobs []string) (map[string]Ledger, e
 // Standings reads how the jobs fare, in one round trip: their pauses, streaks and counts. A job that Redis does not
 // know has the zero Ledger.
 func (s *Store) Standings(ctx context.Context, jobs []string) (map[string]Ledger, error) {
-	names := []string{"lastSuccess", "lastFailure", "failingSince", "streak", "since", "paused", "pausedAll", "pausedTo"}
+	want := []string{"lastSuccess", "lastFailure", "failingSince", "streak", "since", "paused", "pausedAll", "pausedTo"}
 	for _, fate := range Fates {
-		names = append(names, "fate:"+fate)
+		want = append(want, "fate:"+fate)
 	}
 	asked := make(map[string]fields, len(jobs))
 	now, err := s.pipelined(ctx, func(pipe redis.Pipeliner) {
 		for _, job := range jobs {
-			asked[job] = askFields(ctx, pipe, s.redis.Keys.Ledger(job), names...)
+			asked[job] = askFields(ctx, pipe, s.redis.Keys.Ledger(job), want...)
 		}
 	})
 	standings := make(map[string]Ledger, len(jobs))
@@ -176,9 +176,17 @@ func askFields(ctx context.Context, pipe redis.Pipeliner, key string, names ...s
 func readLedger(job string, fields map[string]string, now time.Time) Ledger {
 	number := func(field string) int64 { return max(rds.Number(fields[field]), 0) }
 	at := func(field string) time.Time { return rds.FromMillis(number(field)) }
-	l := Ledger{Tick: at("tick"), Token: number("token"), By: fields["by"], PausedTo: at("pausedTo"), Last: readEntry(job, fields["done"]),
-		Born: at("born"), Since: at("since"), Scheduled: readEntry(job, fields["scheduled"]), Missed: readEntry(job, fields["lastMissed"]),
-		Streak: number("streak"), LastSuccess: at("lastSuccess"), LastFailure: at("lastFailure")}
+	entry := func(field string) *Entry { // nil if there is none
+		e, err := parseEntry(fields[field])
+		if err != nil {
+			return nil
+		}
+		e.Job = job // which a script that writes an entry does not name
+		return &e
+	}
+	l := Ledger{Tick: at("tick"), Token: number("token"), By: fields["by"], Last: entry("done"), Born: at("born"),
+		Since: at("since"), Scheduled: entry("scheduled"), Missed: entry("lastMissed"), Streak: number("streak"),
+		PausedTo: at("pausedTo"), LastSuccess: at("lastSuccess"), LastFailure: at("lastFailure")}
 	for field, held := range map[string]**Pause{"paused": &l.Paused, "pausedAll": &l.PausedAll} {
 		switch p := parsePause(fields[field]); {
 		case fields[field] == "":
@@ -206,21 +214,10 @@ func readLedger(job string, fields map[string]string, now time.Time) Ledger {
 	return l
 }
 
-// readEntry reads an entry that the ledger keeps; nil if there is none. Entries that a script writes do not name the
-// job.
-func readEntry(job, text string) *Entry {
-	e, err := parseEntry(text)
-	if err != nil {
-		return nil
-	}
-	e.Job = job
-	return &e
-}
-
 // parsePause reads `<end ms, 0 = none> <at ms> <reason>` and, behind a line feed, who paused.
 func parsePause(note string) Pause {
 	end, rest, _ := strings.Cut(note, " ")
 	at, rest, _ := strings.Cut(rest, " ")
-	reason, by, _ := strings.Cut(rest, "\n")
-	return Pause{Until: rds.FromMillis(rds.Number(end)), At: rds.FromMillis(rds.Number(at)), Reason: text.OneLine(reason), By: text.OneLine(by)}
+	why, by, _ := strings.Cut(rest, "\n")
+	return Pause{rds.FromMillis(rds.Number(end)), rds.FromMillis(rds.Number(at)), text.OneLine(why), text.OneLine(by)}
 }

@@ -74,9 +74,9 @@ func (s *Store) pause(ctx context.Context, verb, doing, job string, args ...any)
 	if s.author.All != "" {
 		verb += "All"
 	}
-	id := uuid.NewString()
-	return s.operate(ctx, pauseScript, doing, job, id, []string{s.redis.Keys.Ledger(job), s.redis.Keys.Memo(id), s.redis.Keys.Acts},
-		append([]any{s.redis.Keys.Events, job, verb, rds.Millis(s.replicasTime(ctx))}, args...)...)
+	k, id := s.redis.Keys, uuid.NewString()
+	args = append([]any{k.Events, job, verb, rds.Millis(s.replicasTime(ctx))}, args...)
+	return s.operate(ctx, pauseScript, doing, job, id, []string{k.Ledger(job), k.Memo(id), k.Acts}, args...)
 }
 
 // replicasTime is the time by which most replicas see ticks come due, if it is not Redis' time. It is zero if it is
@@ -196,7 +196,8 @@ func (s *Store) Cancel(ctx context.Context, job string, runs []string, id string
 		args = append(args, run)
 	}
 	args = append(args, s.act(actText{What: "cancel", Job: job}))
-	made, err := s.operateOn(ctx, cancelScript, "cancelling", job, id, []string{k.Ledger(job), k.Memo(id), k.Acts}, args...)
+	keys := []string{k.Ledger(job), k.Memo(id), k.Acts}
+	made, err := s.operateOn(ctx, cancelScript, "cancelling", job, id, keys, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -212,7 +213,8 @@ func (s *Store) Cancel(ctx context.Context, job string, runs []string, id string
 // with Cancel.
 func (s *Store) CancelWaiting(ctx context.Context, job, id string, until time.Time) ([]time.Time, error) {
 	k := s.redis.Keys
-	made, err := s.operateOn(ctx, cancelScript, "cancelling", job, id, []string{k.Ledger(job), k.Memo(id), k.Acts, k.DueJobs, k.Runs},
+	keys := []string{k.Ledger(job), k.Memo(id), k.Acts, k.DueJobs, k.Runs}
+	made, err := s.operateOn(ctx, cancelScript, "cancelling", job, id, keys,
 		k.Events, job, rds.Millis(until), s.act(actText{What: "cancel", Job: job}))
 	var ticks []time.Time
 	waited, _ := made.(string)
@@ -224,7 +226,8 @@ func (s *Store) CancelWaiting(ctx context.Context, job, id string, until time.Ti
 
 // operate repeats one request of an operator until Redis answers it or ctx ends. The request's id makes repeating
 // harmless: a late copy of a request that Redis has carried out has no effect.
-func (s *Store) operate(ctx context.Context, sc *rds.Script, doing, job, id string, keys []string, args ...any) (int64, error) {
+func (s *Store) operate(ctx context.Context, sc *rds.Script, doing, job, id string,
+	keys []string, args ...any) (int64, error) {
 	made, err := s.operateOn(ctx, sc, doing, job, id, keys, args...)
 	if err != nil {
 		return 0, err
@@ -233,7 +236,8 @@ func (s *Store) operate(ctx context.Context, sc *rds.Script, doing, job, id stri
 }
 
 // operateOn is operate for an answer that is no number.
-func (s *Store) operateOn(ctx context.Context, sc *rds.Script, doing, job, id string, keys []string, args ...any) (made any, err error) {
+func (s *Store) operateOn(ctx context.Context, sc *rds.Script, doing, job, id string,
+	keys []string, args ...any) (made any, err error) {
 	err = rds.OneWord("job", job)
 	if rds.IsTimer(job) {
 		err = errors.New("it is a timer")

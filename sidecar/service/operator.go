@@ -74,11 +74,10 @@ func CheckPause(reason, until, length Field) error {
 	case n == 0:
 		return &Refusal{Kind: NoReason, Message: "a pause needs a reason: others will wonder"}
 	case n > MaxReason:
-		return &Refusal{Kind: Invalid,
-			Message: fmt.Sprintf("%s has %d characters, at most %d are kept", reason.Name, n, MaxReason)}
+		return refuse(Invalid, "%s has %d characters, at most %d are kept", reason.Name, n, MaxReason)
 	case until.Text != "" && length.Text != "":
-		return &Refusal{Kind: Invalid, Hint: "leave one of them out",
-			Message: fmt.Sprintf("%s and %s both say when the pause ends", until.Name, length.Name)}
+		return refuse(Invalid, "%s and %s both say when the pause ends", until.Name, length.Name).
+			hint("leave one of them out")
 	}
 	return nil
 }
@@ -114,7 +113,9 @@ func (o *Operator) Trigger(ctx context.Context, j config.Job, id string, data []
 	if err != nil {
 		return lock.Due{}, err
 	}
-	return ask(ctx, o, func(ctx context.Context) (lock.Due, error) { return o.Store.TriggerWith(ctx, j.Name, id, data) })
+	return ask(ctx, o, func(ctx context.Context) (lock.Due, error) {
+		return o.Store.TriggerWith(ctx, j.Name, id, data)
+	})
 }
 
 // requestID returns the id of a request, or a new one if it is "".
@@ -130,7 +131,8 @@ func requestID(id string) (string, error) {
 
 // Cancel ends the live runs of a job, and returns their UUIDs: all, or the one whose UUID begins with run. With
 // waiting, it instead drops what waits because somebody asked for it, and returns the ticks.
-func (o *Operator) Cancel(ctx context.Context, job, run string, waiting bool) (runs []string, waited []time.Time, err error) {
+func (o *Operator) Cancel(ctx context.Context, job, run string,
+	waiting bool) (runs []string, waited []time.Time, err error) {
 	switch {
 	case !waiting:
 		runs, err = o.cancelRuns(ctx, job, run)
@@ -144,7 +146,7 @@ func (o *Operator) Cancel(ctx context.Context, job, run string, waiting bool) (r
 
 func (o *Operator) cancelRuns(ctx context.Context, job, run string) ([]string, error) {
 	if run != "" && len(run) < leastOfRun {
-		return nil, &Refusal{Kind: Invalid, Message: fmt.Sprintf("%q is too short for the id of a run: give at least %d characters", run, leastOfRun)}
+		return nil, refuse(Invalid, "%q is too short for the id of a run: give at least %d characters", run, leastOfRun)
 	}
 	states, err := o.Store.States(ctx, []string{job})
 	if err != nil {
@@ -160,12 +162,13 @@ func (o *Operator) cancelRuns(ctx context.Context, job, run string) ([]string, e
 		}
 	}
 	if run != "" && len(runs) > 1 {
-		return nil, &Refusal{Kind: Invalid, Message: fmt.Sprintf("%d runs of job %q begin with %q", len(runs), job, run), Hint: "give more of the id"}
+		return nil, refuse(Invalid, "%d runs of job %q begin with %q", len(runs), job, run).hint("give more of the id")
 	}
 	cancelled := []string(nil)
 	if len(runs) > 0 {
-		id := uuid.NewString()
-		cancelled, err = ask(ctx, o, func(ctx context.Context) ([]string, error) { return o.Store.Cancel(ctx, job, runs, id) })
+		cancelled, err = ask(ctx, o, func(ctx context.Context) ([]string, error) {
+			return o.Store.Cancel(ctx, job, runs, uuid.NewString())
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -174,9 +177,9 @@ func (o *Operator) cancelRuns(ctx context.Context, job, run string) ([]string, e
 	case len(cancelled) > 0:
 		return cancelled, nil
 	case run != "":
-		return nil, &Refusal{Kind: NoRun, Subject: job, Message: fmt.Sprintf("no run of job %q that begins with %q is going on", job, run)}
+		return nil, refuse(NoRun, "no run of job %q that begins with %q is going on", job, run).of(job)
 	}
-	return nil, &Refusal{Kind: NoRun, Subject: job, Message: fmt.Sprintf("no run of job %q is going on", job)}
+	return nil, refuse(NoRun, "no run of job %q is going on", job).of(job)
 }
 
 func (o *Operator) cancelWaiting(ctx context.Context, job string) ([]time.Time, error) {
@@ -184,10 +187,11 @@ func (o *Operator) cancelWaiting(ctx context.Context, job string) ([]time.Time, 
 	if err != nil {
 		return nil, err
 	}
-	id, until := uuid.NewString(), now.Add(o.Limit)
-	ticks, err := ask(ctx, o, func(ctx context.Context) ([]time.Time, error) { return o.Store.CancelWaiting(ctx, job, id, until) })
+	ticks, err := ask(ctx, o, func(ctx context.Context) ([]time.Time, error) {
+		return o.Store.CancelWaiting(ctx, job, uuid.NewString(), now.Add(o.Limit))
+	})
 	if err == nil && len(ticks) == 0 {
-		err = &Refusal{Kind: NoRun, Subject: job, Message: fmt.Sprintf("no run of job %q that was asked for by hand waits", job)}
+		err = refuse(NoRun, "no run of job %q that was asked for by hand waits", job).of(job)
 	}
 	return ticks, err
 }
@@ -207,17 +211,15 @@ func (m Moment) String() string { return m.Name + " " + m.Text }
 func Ticks(j config.Job, from, to Moment, now time.Time) ([]time.Time, error) {
 	switch {
 	case !from.Before(to.Time):
-		return nil, &Refusal{Kind: Invalid, Message: fmt.Sprintf("%s is not before %s", from, to)}
+		return nil, refuse(Invalid, "%s is not before %s", from, to)
 	case to.After(now):
-		return nil, &Refusal{Kind: Future, Subject: j.Name,
-			Message: fmt.Sprintf("%s is yet to come: Redis' clock is at %s", to, now.UTC().Format("2006-01-02T15:04:05.000Z"))}
+		return nil, toCome(to, now).of(j.Name)
 	}
 	var ticks []time.Time
 	for t := j.Schedule.Next(from.Add(-time.Nanosecond)); !t.IsZero() && t.Before(to.Time); t = j.Schedule.Next(t) {
 		if len(ticks) == MaxBackfill {
-			return nil, &Refusal{Kind: Invalid,
-				Message: fmt.Sprintf("job %q has more than %d ticks from %s to %s", j.Name, MaxBackfill, from.Text, to.Text),
-				Hint:    "go in steps: " + to.Name + " " + t.Format(time.RFC3339)}
+			return nil, refuse(Invalid, "job %q has more than %d ticks from %s to %s",
+				j.Name, MaxBackfill, from.Text, to.Text).hint("go in steps: " + to.Name + " " + t.Format(time.RFC3339))
 		}
 		ticks = append(ticks, t)
 	}
@@ -231,8 +233,7 @@ func (o *Operator) Backfill(ctx context.Context, job string, ticks []time.Time, 
 	if anew {
 		backfill = o.Store.BackfillAnew
 	}
-	id := uuid.NewString()
-	return ask(ctx, o, func(ctx context.Context) (int, error) { return backfill(ctx, job, ticks, id) })
+	return ask(ctx, o, func(ctx context.Context) (int, error) { return backfill(ctx, job, ticks, uuid.NewString()) })
 }
 
 // SetJob keeps a dynamic job for all replicas. created tells that there was none of that name.
@@ -286,7 +287,9 @@ func (o *Operator) SetTimer(ctx context.Context, id string, source []byte) (t *c
 	if err := o.admits(&t.Job); err != nil {
 		return nil, false, err
 	}
-	created, err = ask(ctx, o, func(ctx context.Context) (bool, error) { return o.Store.SetTimer(ctx, id, t.At, t.Source) })
+	created, err = ask(ctx, o, func(ctx context.Context) (bool, error) {
+		return o.Store.SetTimer(ctx, id, t.At, t.Source)
+	})
 	return t, created, err
 }
 
@@ -308,9 +311,7 @@ func (o *Operator) DeleteTimer(ctx context.Context, id string) error {
 }
 
 // noTimer is the refusal of an id under which no timer waits.
-func noTimer(id string) *Refusal {
-	return &Refusal{Kind: NoTimer, Subject: id, Message: fmt.Sprintf("no timer %q waits", id)}
-}
+func noTimer(id string) *Refusal { return refuse(NoTimer, "no timer %q waits", id).of(id) }
 
 // Search returns the runs that are wanted, the newest first. It refuses a name that no job has, unless the history has
 // runs of it.

@@ -96,8 +96,8 @@ func (o *Operator) Purgeable(ctx context.Context, force bool) (int, error) {
 		return 0, err
 	}
 	if names := alive(replicas, now); len(names) > 0 && !force {
-		return 0, &Refusal{Kind: Alive, Subject: names[0],
-			Message: fmt.Sprintf("a purge would take the locks and claims of live replicas of the service: %s", strings.Join(names, ", "))}
+		return 0, refuse(Alive, "a purge would take the locks and claims of live replicas of the service: %s",
+			strings.Join(names, ", ")).of(names[0])
 	}
 	n, err := o.Store.CountKeys(ctx)
 	if err != nil {

@@ -3,6 +3,7 @@ package service
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/lock"
@@ -17,7 +18,7 @@ const (
 	Unanswered               // Redis may have done what was asked for, or not
 	Unregistered             // no replica has registered the job
 	Full                     // the service has as many as it may have
-	Taken                    // the id is: by a timer that fires now or has fired within the last day, or by another request
+	Taken                    // the id is: by a timer that fires or has fired within the last day, or by another request
 	Invalid                  // the request contradicts itself, the clock or the format
 	NoReason                 // a pause has no reason
 	Future                   // a backfill ends after now
@@ -47,6 +48,26 @@ type Refusal struct {
 func (r *Refusal) Error() string { return r.Message }
 func (r *Refusal) Unwrap() error { return r.Err }
 
+// refuse makes a Refusal with that message. It can be given a Subject by of, and a Hint by hint.
+func refuse(k Kind, format string, args ...any) *Refusal {
+	return &Refusal{Kind: k, Message: fmt.Sprintf(format, args...)}
+}
+
+func (r *Refusal) of(subject string) *Refusal {
+	r.Subject = subject
+	return r
+}
+
+func (r *Refusal) hint(hint string) *Refusal {
+	r.Hint = hint
+	return r
+}
+
+// toCome is the refusal of a time that Redis' clock has not reached.
+func toCome(m Moment, now time.Time) *Refusal {
+	return refuse(Future, "%s is yet to come: Redis' clock is at %s", m, now.UTC().Format("2006-01-02T15:04:05.000Z"))
+}
+
 // RefusalOf makes a Refusal of the error of a request to Redis, or of the problems of a definition.
 func RefusalOf(err error) *Refusal {
 	var r *Refusal
@@ -75,7 +96,8 @@ func RefusalOf(err error) *Refusal {
 
 // wrong is the refusal of a definition with problems.
 func wrong(k Kind, problems config.Problems) *Refusal {
-	r := &Refusal{Kind: k, Message: fmt.Sprintf("the body has %d problems", len(problems)), Problems: problems}
+	r := refuse(k, "the body has %d problems", len(problems))
+	r.Problems = problems
 	if len(problems) == 1 {
 		r.Message, r.Hint = problems[0].Message, problems[0].Hint
 	}

@@ -38,12 +38,11 @@ type Replica struct {
 	Offset  time.Duration    `json:"-"`                 // Redis' clock minus its own, in whole microseconds
 	Local   bool             `json:"local,omitempty"`   // it follows its own clock, as its table says
 	Ready   string           `json:"ready,omitempty"`   // why it takes no ticks; "" = it takes ticks
-	Reload  string           `json:"reload,omitempty"`  // why the table that it read last is not in force; "" = that table is in force
-	Skips   map[string]Skip  `json:"-"`                 // job → its newest skipped tick; a tick that another fired is not skipped
+	Reload  string           `json:"reload,omitempty"`  // why the table that it read last is not in force; "" = it is
+	Skips   map[string]Skip  `json:"-"`                 // job → its newest skipped tick, which no other fired either
 	Ran     map[string]Entry `json:"-"`                 // job that runs on every replica → its newest run on this one
-	Process string           `json:"process,omitempty"` // tells this process from another one of the same name; "" = unknown
-	// Environment is where it belongs to, such as a namespace; "" = not said. Those that differ should not share a
-	// service.
+	Process string           `json:"process,omitempty"` // tells this process from others of the same name; "" = unknown
+	// Environment is where it belongs, such as a namespace; "" = not said. Different ones should not share a service.
 	Environment string    `json:"environment,omitempty"`
 	Twin        bool      `json:"twin,omitempty"` // another process has the same name
 	Seen        time.Time `json:"-"`              // Redis' time of the heartbeat, as its sender estimates it
@@ -112,7 +111,9 @@ func (s *Store) report(ctx context.Context, r Replica) error {
 	s.reportGone.Store(false)
 	t := reportText{Skips: map[string]skipText{}, Ran: map[string]entryText{}}
 	jobs := slices.Collect(maps.Keys(r.Skips))
-	slices.SortFunc(jobs, func(a, b string) int { return cmp.Or(r.Skips[b].At.Compare(r.Skips[a].At), cmp.Compare(a, b)) })
+	slices.SortFunc(jobs, func(a, b string) int {
+		return cmp.Or(r.Skips[b].At.Compare(r.Skips[a].At), cmp.Compare(a, b))
+	})
 	for _, job := range jobs[:min(len(jobs), maxSkips)] {
 		k := r.Skips[job]
 		t.Skips[job] = skipText{rds.Millis(k.Tick), k.Reason, rds.Millis(k.At)}
@@ -159,14 +160,13 @@ func (s *Store) Leave(ctx context.Context, name string) error {
 }
 
 // Replicas returns the replicas whose heartbeat is less than a day old, sorted by name, and removes the others. A
-// replica that was silent for longer than HeartbeatTimeout has probably ended without Leave: if it was draining, it
-// has.
+// replica silent for longer than HeartbeatTimeout has probably ended without Leave: if it was draining, it has.
 func (s *Store) Replicas(ctx context.Context) ([]Replica, error) {
 	all, err := s.Heartbeats(ctx)
 	if err != nil || len(all) == 0 {
 		return all, err
 	}
-	slices.SortFunc(all, func(a, b Replica) int { return b.Seen.Compare(a.Seen) }) // the reports of those that live count more
+	slices.SortFunc(all, func(a, b Replica) int { return b.Seen.Compare(a.Seen) }) // reports of live ones count more
 	defer slices.SortFunc(all, byName)
 	size := 0
 	for some := range slices.Chunk(all, 50) { // an answer has its bound
@@ -184,8 +184,8 @@ func (s *Store) Replicas(ctx context.Context) ([]Replica, error) {
 		}
 		for i, text := range texts {
 			var t reportText
-			text, _ := text.(string)
-			if len(text) <= min(maxReport, maxReports-size) && json.Unmarshal([]byte(text), &t) == nil { // else another version wrote it
+			text, _ := text.(string) // that of another version is left alone
+			if len(text) <= min(maxReport, maxReports-size) && json.Unmarshal([]byte(text), &t) == nil {
 				size += len(text)
 				some[i].add(t)
 			}
@@ -215,7 +215,7 @@ func (s *Store) Heartbeats(ctx context.Context) ([]Replica, error) {
 	}
 	if len(old) > 0 {
 		_, _ = s.redis.Do(ctx, append([]any{"hdel", s.redis.Keys.Reports}, old...)...)
-		_, _ = s.redis.Do(ctx, append([]any{"hdel", s.redis.Keys.Replicas}, old...)...) // if this fails, the next reader removes them
+		_, _ = s.redis.Do(ctx, append([]any{"hdel", s.redis.Keys.Replicas}, old...)...) // if not, the next reader does
 	}
 	if tooMany != nil { // or Redis gave no answer
 		return nil, fmt.Errorf("reading the heartbeats: %w", tooMany)

@@ -76,7 +76,8 @@ func (o *Operator) TickToRerun(ctx context.Context, j config.Job, given Moment, 
 		return newestFailed(j.Name, history)
 	}
 	unfailed := func(said string) error {
-		return &Refusal{Kind: NoFailure, Message: fmt.Sprintf("%s of job %q did not fail: %s", given, j.Name, said), Hint: "--force runs it all the same"}
+		return refuse(NoFailure, "%s of job %q did not fail: %s", given, j.Name, said).
+			hint("--force runs it all the same")
 	}
 	for _, e := range history {
 		switch {
@@ -84,9 +85,8 @@ func (o *Operator) TickToRerun(ctx context.Context, j config.Job, given Moment, 
 		case !e.Failed && !force:
 			return time.Time{}, unfailed("the history has it as " + e.Outcome)
 		case e.Data != 0: // even if Redis still has them: the run would be another one when they are gone
-			return time.Time{}, &Refusal{Kind: NoData, Subject: j.Name,
-				Message: fmt.Sprintf("the run of %s had data, which are not kept for a further run", given),
-				Hint:    "trigger the job once more, with its data"}
+			return time.Time{}, refuse(NoData, "the run of %s had data, which are not kept for a further run", given).
+				of(j.Name).hint("trigger the job once more, with its data")
 		default:
 			return e.Tick, nil
 		}
@@ -96,10 +96,10 @@ func (o *Operator) TickToRerun(ctx context.Context, j config.Job, given Moment, 
 	case err != nil:
 		return time.Time{}, err
 	case given.After(now):
-		return time.Time{}, &Refusal{Kind: Future, Subject: j.Name,
-			Message: fmt.Sprintf("%s is yet to come: Redis' clock is at %s", given, now.UTC().Format("2006-01-02T15:04:05.000Z"))}
+		return time.Time{}, toCome(given, now).of(j.Name)
 	case j.Schedule == nil:
-		return time.Time{}, &Refusal{Kind: Partial, Message: fmt.Sprintf("the schedule of job %q is not known here, and its history has no run of %s", j.Name, given)}
+		return time.Time{}, refuse(Partial,
+			"the schedule of job %q is not known here, and its history has no run of %s", j.Name, given)
 	case !j.Schedule.Last(given.Time).Equal(given.Time):
 	case !force:
 		return time.Time{}, unfailed("the history has no run of it")
@@ -112,7 +112,7 @@ func (o *Operator) TickToRerun(ctx context.Context, j config.Job, given Moment, 
 			around += " " + t.Format(time.RFC3339)
 		}
 	}
-	return time.Time{}, &Refusal{Kind: Invalid, Message: fmt.Sprintf("%s is no tick of job %q", given, j.Name), Hint: around}
+	return time.Time{}, refuse(Invalid, "%s is no tick of job %q", given, j.Name).hint(around)
 }
 
 // newestFailed returns the newest tick whose last run by the schedule failed, and that no backfill has mended since.
@@ -120,7 +120,8 @@ func (o *Operator) TickToRerun(ctx context.Context, j config.Job, given Moment, 
 func newestFailed(job string, history []Entry) (newest time.Time, err error) {
 	seen := map[int64]bool{}
 	for _, e := range history {
-		if e.Kind == "manual" || e.Kind == "backfill" && e.Outcome != "succeeded" || e.Outcome == HandedOver || seen[e.Tick.UnixMilli()] {
+		if e.Kind == "manual" || e.Kind == "backfill" && e.Outcome != "succeeded" || e.Outcome == HandedOver ||
+			seen[e.Tick.UnixMilli()] {
 			continue
 		}
 		seen[e.Tick.UnixMilli()] = true
@@ -129,7 +130,7 @@ func newestFailed(job string, history []Entry) (newest time.Time, err error) {
 		}
 	}
 	if newest.IsZero() {
-		err = &Refusal{Kind: NoFailure, Subject: job, Message: fmt.Sprintf("the history has no failed tick of job %q", job)}
+		err = refuse(NoFailure, "the history has no failed tick of job %q", job).of(job)
 	}
 	return newest, err
 }

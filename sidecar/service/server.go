@@ -44,25 +44,27 @@ const oldest = "6.2"
 
 func unfit(info map[string]string, replicas int) []string {
 	var problems []string
+	found := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
 	if role, ok := info["role"]; ok && role != "master" {
-		problems = append(problems, fmt.Sprintf("its role is %s, and only a master takes claims: name that, or its Sentinels", role))
+		found("its role is %s, and only a master takes claims: name that, or its Sentinels", role)
 	}
 	if policy, ok := info["maxmemory_policy"]; ok && policy != "noeviction" {
-		problems = append(problems, fmt.Sprintf("its maxmemory-policy is %s and can evict locks and claims: set it to noeviction", policy))
+		found("its maxmemory-policy is %s and can evict locks and claims: set it to noeviction", policy)
 	}
 	if version, ok := info["redis_version"]; ok && older(version, oldest) {
-		problems = append(problems, fmt.Sprintf("its version is %s: at least %s is needed", version, oldest))
+		found("its version is %s: at least %s is needed", version, oldest)
 	}
 	if n, err := strconv.Atoi(info["connected_slaves"]); err == nil && n < replicas {
-		problems = append(problems, fmt.Sprintf("it has %d of the %d replicas that must confirm a claim: nothing is fired", n, replicas))
+		found("it has %d of the %d replicas that must confirm a claim: nothing is fired", n, replicas)
 	}
 	if snapshotsAlone(info) {
-		problems = append(problems, "it keeps snapshots without a log of changes, so "+forgetsClaims+": set appendonly to yes")
+		found("it keeps snapshots without a log of changes, so %s: set appendonly to yes", forgetsClaims)
 	}
 	return problems
 }
 
-const forgetsClaims = "after a restart it has forgotten the claims since the last snapshot, and their ticks can be fired twice"
+const forgetsClaims = "after a restart it has forgotten the claims since the last snapshot, " +
+	"and their ticks can be fired twice"
 
 // snapshotsAlone reports whether Redis has written a snapshot, or began with one, and keeps no log of changes. Redis
 // tells of snapshots since 7.0.

@@ -37,8 +37,7 @@ func New(client redis.UniversalClient, name string, o lock.Options) (*Store, err
 	return &Store{Locks: lock.Over(r), redis: r, state: &state{}}, nil
 }
 
-// Now, Reached and Steady are Redis' time as rds.Redis estimates it from the answers so far; false if there was none
-// yet.
+// Now, Reached and Steady are Redis' time as rds.Redis estimates it from the answers so far; false if there was none.
 func (s *Store) Now() (time.Time, bool) { return s.redis.Now() }
 
 // Reached is the time that Redis' clock has certainly reached.
@@ -51,7 +50,8 @@ func (s *Store) Steady() (time.Time, bool) { return s.redis.Steady() }
 func (s *Store) Sync(ctx context.Context) error { return s.redis.Sync(ctx) }
 
 // onServer asks the server of the service's keys, within the time that a request may take.
-func onServer[T any](ctx context.Context, s *Store, ask func(context.Context, redis.UniversalClient) (T, error)) (answer T, err error) {
+func onServer[T any](ctx context.Context, s *Store,
+	ask func(context.Context, redis.UniversalClient) (T, error)) (answer T, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.redis.Timeout())
 	defer cancel()
 	rdb, err := s.redis.Server(ctx)

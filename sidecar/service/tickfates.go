@@ -35,7 +35,7 @@ func (t TickFates) Fate(tick time.Time) *Entry {
 	for i := range t {
 		e := &t[i]
 		switch {
-		case e.Kind == "backfill" || tick.After(e.Tick) || tick.Before(e.Tick) && (e.Count == 0 || tick.Before(e.First)):
+		case e.Kind == "backfill", tick.After(e.Tick), tick.Before(e.Tick) && (e.Count == 0 || tick.Before(e.First)):
 		case e.Count == 0, found == nil, found.Count > 0 && e.Tick.Sub(e.First) < found.Tick.Sub(found.First):
 			found = e
 		}
