@@ -22,7 +22,8 @@ var (
 //
 // An app that has sent a heartbeat has accepted the run, whatever was answered: the answer may be lost, or a proxy's,
 // or that of a handler whose work goes on. If no report comes from such an app, the run ends as it was answered.
-func (r *Runs) Execute(ctx context.Context, run execute.Run, async *config.Async, call func(*Call) (res execute.Result, foreign bool)) execute.Result {
+func (r *Runs) Execute(ctx context.Context, run execute.Run, async *config.Async,
+	call func(*Call) (res execute.Result, foreign bool)) execute.Result {
 	c := r.Open(run.ID, async.Heartbeat, run.Lasts)
 	defer c.Close()
 	res, foreign := call(c)

@@ -24,9 +24,9 @@ type Call struct {
 	lasts     func(time.Duration) bool
 
 	mu     sync.Mutex
-	heard  time.Time     // the last heartbeat came, whatever its answer, or the app accepted the run. Written by beat and Wait
+	heard  time.Time     // of the last heartbeat, whatever its answer, or of the app's 202. Written by beat and Wait
 	unsure bool          // the last heartbeat was refused because of the lease. Written by beat
-	until  time.Time     // the app may work until then; zero = no heartbeat was answered with leave yet. Written by beat
+	until  time.Time     // the app may work until then; zero = no heartbeat was answered with leave. Written by beat
 	why    error         // the call is over, or has to end; nil = it goes on. The first one stays
 	report *Report       // that ended the call; nil = none
 	closed bool          // it takes no report any more

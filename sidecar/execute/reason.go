@@ -41,7 +41,7 @@ var frame = regexp.MustCompile("^(?:" + strings.Join([]string{
 	`\s+(?:at|from|in) `,           // Java, JavaScript, .NET, Ruby
 	`\s*\.\.\. \d+ (?:more|lines)`, // Java, JavaScript
 	`Node\.js v\d`,                 // JavaScript
-	`  (?:errno|code|syscall|address|port|path|dest|hostname): `,                  // JavaScript: Node's list below a trace
+	`  (?:errno|code|syscall|address|port|path|dest|hostname): `,                  // JavaScript, below a trace
 	`\s+File ".*", line \d+`,                                                      // Python
 	`\S+:\d+:in [` + "`" + `'][^']*'$`,                                            // Ruby
 	`#\d+ |  thrown in |Stack trace:$`,                                            // PHP

@@ -141,7 +141,8 @@ func (m Message) text() string {
 			said = job + " succeeds again. Before, it had failed once."
 		}
 	case config.TicksMissed:
-		said = fmt.Sprintf("No replica fired %d ticks of %s, from %s to %s.", m.Count, job, stamp(m.First), stamp(m.Tick))
+		said = fmt.Sprintf("No replica fired %d ticks of %s, from %s to %s.",
+			m.Count, job, stamp(m.First), stamp(m.Tick))
 		if m.Count == 1 {
 			said = fmt.Sprintf("No replica fired the tick of %s at %s.", job, stamp(m.Tick))
 		}

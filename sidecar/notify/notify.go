@@ -61,13 +61,13 @@ type Ping struct {
 // holds for a cancelled run: an operator knows of it. If no run makes up for it, the receiver's alarm goes off.
 func (p Ping) url() string {
 	switch {
-	case p.To == "":
+	case p.To == "", p.Outcome == "shutdown" && !p.Failed:
 	case p.Outcome == Started:
 		return extend(p.To, "/start")
 	case p.Outcome == "succeeded":
 		return p.To
-	case p.Outcome == "shutdown" && !p.Failed:
-	case slices.Contains([]string{"failed", "timed_out", "lost_lock", "not_started", "interrupted", "shutdown"}, p.Outcome):
+	case slices.Contains([]string{"failed", "timed_out", "lost_lock", "not_started", "interrupted", "shutdown"},
+		p.Outcome):
 		return extend(p.To, "/fail")
 	}
 	return ""

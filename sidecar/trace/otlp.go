@@ -73,12 +73,13 @@ func encode(of []Attribute, version string, spans []Span) ([]byte, error) {
 	for i := range spans {
 		texts[i] = spans[i].text()
 	}
-	return json.Marshal(exportRequest{[]resourceSpans{{resource{keyValues(of)}, []scopeSpans{{scope{scopeName, version}, texts}}}}})
+	ours := []scopeSpans{{scope{scopeName, version}, texts}}
+	return json.Marshal(exportRequest{[]resourceSpans{{resource{keyValues(of)}, ours}}})
 }
 
 func (s *Span) text() spanText {
-	t := spanText{TraceID: traceID(s.Run), SpanID: hex.EncodeToString(s.ID[:]), Flags: flagSampled, Name: s.Name, Kind: s.Kind,
-		Start: nanos(s.Start), End: nanos(s.End), Attributes: keyValues(s.Attributes)}
+	t := spanText{TraceID: traceID(s.Run), SpanID: hex.EncodeToString(s.ID[:]), Flags: flagSampled, Name: s.Name,
+		Kind: s.Kind, Start: nanos(s.Start), End: nanos(s.End), Attributes: keyValues(s.Attributes)}
 	if s.Parent != (ID{}) {
 		t.ParentID = hex.EncodeToString(s.Parent[:])
 	}

@@ -35,7 +35,7 @@ type Options struct {
 	Admin       netip.AddrPort // the replica's own admin address, which is not called, nor redirected to; zero = none
 	Version     string         // for User-Agent; "" = dev
 	Servers     *Servers       // shared by all jobs; nil = the job shares no connections
-	Callbacks   *callback.Runs // has the runs that apps end by themselves; nil = the replica has no API, and such jobs do not begin
+	Callbacks   *callback.Runs // has the runs that apps end; nil = the replica has no API, and such jobs do not begin
 	Log         *slog.Logger   // hears of damaged files, without their contents; nil = discarded
 }
 
@@ -300,7 +300,8 @@ func (e *caller) redirect(a answer, from *url.URL) *url.URL {
 
 // sameHost reports whether two URLs name the same host. All loopback addresses are this machine.
 func sameHost(a, b *url.URL) bool {
-	return strings.EqualFold(a.Hostname(), b.Hostname()) || config.IsLoopback(a.Hostname()) && config.IsLoopback(b.Hostname())
+	return strings.EqualFold(a.Hostname(), b.Hostname()) ||
+		config.IsLoopback(a.Hostname()) && config.IsLoopback(b.Hostname())
 }
 
 // resultOf turns the whole answer of a URL into a result. It asks the success codes first: a table may call any answer

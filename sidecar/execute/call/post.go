@@ -50,7 +50,8 @@ func (w *transport) post(
 			return 0, 0, errors.New(execute.OneLine(err.Error()))
 		}
 		next := a.location(c.at)
-		if next == nil || more != nil || a.code == http.StatusSeeOther || c.at.Scheme == "https" && next.Scheme == "http" {
+		if next == nil || more != nil || a.code == http.StatusSeeOther ||
+			c.at.Scheme == "https" && next.Scheme == "http" {
 			return a.code, retryAfter(a.header.Get("Retry-After"), time.Now()), nil
 		}
 		if hops == mostPostRedirects {

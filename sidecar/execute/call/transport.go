@@ -40,7 +40,7 @@ const (
 
 var (
 	errNotLoopback = errors.New("the address is not on this machine, and the job does not say allowRemote")
-	errInward      = errors.New("another machine has redirected the call to this machine or to a link-local or metadata address")
+	errInward      = errors.New("another machine redirected the call to this one, or a link-local or metadata address")
 	errAdmin       = errors.New("the address is the replica's own admin address, which jobs may not call")
 	errHeaderSize  = fmt.Errorf("the header of the answer is longer than %d KiB", maxHeader>>10)
 	errHTTP2       = errors.New("the app speaks HTTP/2 alone, and jobs are called by HTTP/1.1")
@@ -97,7 +97,8 @@ func isInward(a netip.Addr) bool {
 }
 
 // metadata are the addresses of such services that are not link-local: of AWS by IPv6, Azure and Alibaba.
-var metadata = []netip.Addr{netip.MustParseAddr("fd00:ec2::254"), netip.MustParseAddr("168.63.129.16"), netip.MustParseAddr("100.100.100.200")}
+var metadata = []netip.Addr{netip.MustParseAddr("fd00:ec2::254"), netip.MustParseAddr("168.63.129.16"),
+	netip.MustParseAddr("100.100.100.200")}
 
 // location returns where a redirect leads that is the answer to a call of from, nil when it is none or leads nowhere.
 func (a answer) location(from *url.URL) *url.URL {
@@ -329,7 +330,8 @@ func (w *transport) exchange(
 	if w.works {
 		most = math.MaxInt64
 	}
-	size, err := io.CopyBuffer(io.MultiWriter(&a.head, &a.body), io.LimitReader(resp.Body, most), make([]byte, execute.MaxOutput))
+	size, err := io.CopyBuffer(io.MultiWriter(&a.head, &a.body), io.LimitReader(resp.Body, most),
+		make([]byte, execute.MaxOutput))
 	clean = err == nil && werr == nil && size < most && !resp.Close && a.code >= 200 && c.r.Buffered() == 0
 	return a, err
 }

@@ -26,7 +26,8 @@ func FirstLine(ctx context.Context, args, env []string) (string, error) {
 		return "", fmt.Errorf("starting the command: %w", err)
 	}
 	out := &firstLine{}
-	cmd := &exec.Cmd{Path: path, Args: args, Env: e.env, Stdout: out, WaitDelay: outputGrace, SysProcAttr: groupLeader()}
+	cmd := &exec.Cmd{Path: path, Args: args, Env: e.env, Stdout: out, WaitDelay: outputGrace,
+		SysProcAttr: groupLeader()}
 	runtime.LockOSThread() // see Execute
 	defer runtime.UnlockOSThread()
 	if err := start(cmd); err != nil {

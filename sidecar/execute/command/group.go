@@ -42,8 +42,9 @@ func terminate(ctx context.Context, pid int, grace func() time.Duration, leaderG
 
 	// A shell dies of SIGTERM at once, while its child is still tidying up. Nothing tells when a group has become
 	// empty, so it is asked for, at growing distances. So is the grace.
+	const shortest, longest = 5 * time.Millisecond, 200 * time.Millisecond
 	told := time.Now()
-	for pause := 5 * time.Millisecond; leaderGone != nil || groupRuns(pid) != 0; pause = min(2*pause, 200*time.Millisecond) {
+	for pause := shortest; leaderGone != nil || groupRuns(pid) != 0; pause = min(2*pause, longest) {
 		left := grace() - time.Since(told)
 		if left <= 0 {
 			unix.Kill(-pid, unix.SIGKILL)
@@ -52,7 +53,7 @@ func terminate(ctx context.Context, pid int, grace func() time.Duration, leaderG
 		select {
 		case <-time.After(min(pause, left)):
 		case <-leaderGone:
-			leaderGone, pause = nil, 5*time.Millisecond
+			leaderGone, pause = nil, shortest
 		}
 	}
 	return true

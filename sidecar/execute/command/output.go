@@ -2,7 +2,6 @@ package command
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -34,7 +33,7 @@ func (o *output) line(stream string, line []byte, cut bool) {
 	if logged, leftOut := o.keep(text); logged {
 		o.warnLeftOut(leftOut)
 		// The context of the run is not handed on: the last words of a canceled command are the most wanted.
-		o.log.LogAttrs(context.Background(), slog.LevelInfo, "output", slog.String("line", text), slog.String("stream", stream))
+		o.log.Info("output", "line", text, "stream", stream)
 	}
 }
 
