@@ -36,12 +36,13 @@ func (s *Store) Look(ctx context.Context, timers int64) (Snapshot, error) {
 		}
 	}
 	soon, _ := s.Now()
+	soon = soon.Add(100 * time.Millisecond) // Redis may be ahead of the estimate
 	var ofJobs, ofTimers dueQueue
 	var running *redis.ZSliceCmd
 	var jobs, born fields
 	at, err := s.pipelined(ctx, func(pipe redis.Pipeliner) {
 		ofJobs = askDue(ctx, pipe, s.redis.Keys.DueJobs, longestWait.Milliseconds(), maxDue)
-		ofTimers = askDueBy(ctx, pipe, s.redis.Keys.DueTimers, soon.Add(100*time.Millisecond), max(timers, 1)) // Redis may be ahead of the estimate
+		ofTimers = askDueBy(ctx, pipe, s.redis.Keys.DueTimers, soon, max(timers, 1))
 		// After the due members: if a run takes one of them meanwhile, the others are seen to wait for it.
 		running = pipe.ZRangeWithScores(ctx, s.redis.Keys.Running, 0, maxRunning-1)
 		jobs = askFields(ctx, pipe, s.redis.Keys.Jobs, revision) // HGET of a missing field would be an error
