@@ -297,6 +297,7 @@ func (w *World) Heard() (first func()) {
 	return func() {
 		w.Helper()
 		m, err := sub.ReceiveMessage(w.Context())
+		_ = sub.Close()                                                  // miniredis waits for those who do not read
 		if err != nil || m.Payload != "due" && m.Payload != "due "+Job { // the latter of a resumed job
 			w.Errorf("heard %v, %v", m, err)
 		}
