@@ -1,19 +1,87 @@
 package sidecar
 
 import (
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/alicebob/miniredis/v2/server"
 )
+
+const atNight = "jobs:\n  - {name: nightly, schedule: '0 3 * * *', exec: {command: [x]}}"
 
 // A hosted Redis takes its price by the command, and most services have nothing to do for most of the day.
 func TestAReplicaAtRestSendsHalfACommandASecond(t *testing.T) {
-	simulate(t, "jobs:\n  - {name: nightly, schedule: '0 3 * * *', exec: {command: [x]}}", func(w *world) {
+	simulate(t, atNight, func(w *world) {
 		w.replica(0)
 		w.at(time.Minute)
 		before := w.redis.CommandCount()
 		w.at(11 * time.Minute)
 		if n := w.redis.CommandCount() - before; n > 300 || n < 20 {
 			t.Errorf("%d commands in ten minutes", n)
+		}
+	})
+}
+
+// fails has Redis refuse the next so many of some commands.
+func (w *world) fails(times int32, which func(command string, args []string) bool) (left *atomic.Int32) {
+	left = &atomic.Int32{}
+	left.Store(times)
+	w.redis.Server().SetPreHook(func(p *server.Peer, command string, args ...string) bool {
+		if left.Load() <= 0 || !which(strings.ToUpper(command), args) {
+			return false
+		}
+		left.Add(-1)
+		p.WriteError("ERR not now")
+		return true
+	})
+	return left
+}
+
+func TestAReplicaDoesNotRestBeforeItHasReadWhatItWasToldOf(t *testing.T) {
+	simulate(t, atNight, func(w *world) {
+		r := w.replica(0)
+		w.at(0)
+		left := w.fails(2, func(command string, args []string) bool {
+			return command == "HGETALL" && args[0] == "solotick:{test}:jobs"
+		})
+		w.redis.HSet("solotick:{test}:jobs", "made", `{"schedule": "0 5 * * *", "http": {"url": "http://127.0.0.1/"}}`)
+		w.redis.HSet("solotick:{test}:jobs", "@revision", "1")
+		w.redis.Publish("solotick:{test}:events", "jobs")
+		w.at(4 * time.Second)
+		if left.Load() != 0 || r.job("made") == nil {
+			t.Errorf("four seconds later, %d reads are yet to fail, and the job is not there\n%s", left.Load(), r.logs)
+		}
+	})
+}
+
+func TestAReplicaDoesNotRestBeforeRedisHasHeardWhichJobsLeft(t *testing.T) {
+	simulate(t, atNight+"\n  - {name: gone, schedule: '0 4 * * *', exec: {command: [x]}}", func(w *world) {
+		r := w.replica(0)
+		w.at(0)
+		left := w.fails(2, func(command string, args []string) bool {
+			return strings.HasPrefix(command, "EVAL") && strings.Contains(strings.Join(args, " "), "job:gone")
+		})
+		w.swap(r, atNight)
+		w.at(5 * time.Second)
+		if left.Load() != 0 || r.looker.registrar.owes() {
+			t.Errorf("five seconds later, %d requests are yet to fail; it owes one: %t", left.Load(), r.looker.registrar.owes())
+		}
+	})
+}
+
+func TestTheOthersAreMetOnceThoughRedisRefusesHeartbeats(t *testing.T) {
+	simulate(t, atNight, func(w *world) {
+		w.replica(0)
+		w.at(0)
+		left := w.fails(20, func(command string, args []string) bool {
+			return command == "HSET" && args[0] == "solotick:{test}:replicas" && args[1] == "r2"
+		})
+		second := w.replica(0)
+		w.at(time.Minute)
+		if n := second.count("joined the other replicas"); n != 1 || left.Load() != 0 {
+			t.Errorf("it says %d times whom it has joined; %d heartbeats are yet to be refused\n%s", n, left.Load(), second.logs)
 		}
 	})
 }
