@@ -87,7 +87,7 @@ const unasked = 20
 
 // confirm asks at the terminal whether to do something.
 func (a *app) confirm(what string) error {
-	if _, _, ok := terminal(os.Stdin); !ok {
+	if _, ok := terminal(os.Stdin); !ok {
 		return &failure{code: exitUsage, err: fmt.Errorf("to %s needs a yes, and nobody can be asked here", what),
 			hint: "--dry-run shows the ticks; --yes runs them"}
 	}

@@ -76,7 +76,7 @@ func (a *app) doctor(ctx context.Context, op *operator, at string, o output) err
 
 func (a *app) doctorLines(d *doctorJSON) []string {
 	const indent = "                       " // as wide as the two columns
-	width, _, isTerminal := terminal(a.out)
+	width, isTerminal := terminal(a.out)
 	lines := []string{fmt.Sprintf("Redis (%s), service %s", d.Redis, d.Service)}
 	for _, f := range d.Findings {
 		c, level := colour(""), string(f.Level)

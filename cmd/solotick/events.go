@@ -54,7 +54,7 @@ func (a *app) events(ctx context.Context, op *operator, job string, n int, o out
 	if o == "json" {
 		return a.printJSON(view.NewEvents(acts))
 	}
-	columns, _, _ := terminal(a.out)
+	columns, _ := terminal(a.out)
 	g := grid{width: columns, names: []int{1, 3}}
 	g.add("TIME", "BY", "WHAT", "JOB", "")
 	for _, act := range acts {

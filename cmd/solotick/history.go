@@ -106,7 +106,7 @@ func (a *app) history(ctx context.Context, op *operator, q service.Search, n int
 	if o == "json" {
 		return a.printJSON(view.NewEntries(entries, op.Table()))
 	}
-	columns, _, _ := terminal(a.out)
+	columns, _ := terminal(a.out)
 	g := grid{width: columns, names: []int{1, 6}}
 	g.add("TICK", "JOB", "KIND", "OUTCOME", "TOOK", "ENDED", "REPLICA")
 	for _, e := range view.Fold(entries, n) {

@@ -172,7 +172,7 @@ func (a *app) listJobs(ctx context.Context, op *operator, o output) error {
 		return err
 	}
 	rows := []madeJobJSON{}
-	columns, _, _ := terminal(a.out)
+	columns, _ := terminal(a.out)
 	g := grid{width: columns, names: []int{0}}
 	g.add("JOB", "SCHEDULE", "ZONE", "NEXT")
 	for _, j := range all {

@@ -2,10 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -13,20 +13,15 @@ import (
 	"github.com/solotick/solotick/sidecar/view"
 )
 
-// fastestWatch bounds the load of a forgotten --watch on Redis.
-const fastestWatch = 500 * time.Millisecond
-
 // statusFlags say what solotick status shows, and how.
 type statusFlags struct {
-	job                        []string // at most one; none = all jobs
-	failed, wide, check, watch bool
-	interval                   time.Duration
-	output                     output
+	job                 []string // at most one; none = all jobs
+	failed, wide, check bool
+	output              output
 }
 
 func (a *app) statusCommand() *cobra.Command {
 	var f statusFlags
-	interval := length{2 * time.Second, "2s"}
 	c := &cobra.Command{
 		Use: "status [JOB]",
 		// The names that other tools have for it.
@@ -46,53 +41,25 @@ Output on a terminal is coloured unless NO_COLOR is set or TERM is dumb.`,
   solotick status -c table.yaml send-invoices
   solotick status -c table.yaml --failed
   solotick status -c table.yaml --check
-  solotick status -c table.yaml --watch --interval 5s
   solotick status -c table.yaml -o json`,
 		ValidArgsFunction: a.completeJobs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return oneJob(c, args)
 			}
-			f.job, f.interval = args, interval.Duration
-			_, _, isTerminal := terminal(a.out)
-			if err := f.refused(isTerminal, c.Flags().Changed("interval")); err != nil {
-				return err
+			if f.job = args; f.failed && len(args) > 0 {
+				return &failure{code: exitUsage, err: errors.New("--failed and JOB both say which jobs to show"),
+					hint: "solotick status --failed"}
 			}
-			return a.withOperator(func(ctx context.Context, op *operator) error {
-				if f.watch {
-					return a.watch(ctx, op, f)
-				}
-				return a.status(ctx, op, f)
-			})
+			return a.withOperator(func(ctx context.Context, op *operator) error { return a.status(ctx, op, f) })
 		},
 	}
 	f.output.flag(c)
 	c.Flags().BoolVar(&f.failed, "failed", false, "only jobs that need a person: failing, overdue, missed")
-	c.Flags().BoolVar(&f.wide, "wide", false, "whole names of replicas, and schedules, owners and run ids; lines may be wider than the terminal")
+	c.Flags().BoolVar(&f.wide, "wide", false,
+		"whole names of replicas, and schedules, owners and run ids; lines may be wider than the terminal")
 	c.Flags().BoolVar(&f.check, "check", false, "only what is bad, as lines and as exit code: for scripts and probes")
-	c.Flags().BoolVar(&f.watch, "watch", false, "draw the status again and again until interrupted, as much as fits on the terminal")
-	c.Flags().Var(&interval, "interval", "with --watch: `duration` from one drawing to the next")
 	return c
-}
-
-// refused is the failure of flags that do not go together.
-func (f *statusFlags) refused(isTerminal, hasInterval bool) error {
-	usage := func(hint, why string, args ...any) error {
-		return &failure{code: exitUsage, err: fmt.Errorf(why, args...), hint: hint}
-	}
-	switch {
-	case f.failed && len(f.job) > 0:
-		return usage("solotick status --failed", "--failed and JOB both say which jobs to show")
-	case f.watch && f.check:
-		return usage("solotick status --check", "--watch never ends, so it has no exit code for --check")
-	case !f.watch && hasInterval:
-		return usage("solotick status --watch --interval 5s", "--interval needs --watch")
-	case f.watch && (f.output == "json" || !isTerminal):
-		return usage("solotick status -o json", "--watch needs a terminal")
-	case f.interval < fastestWatch:
-		return usage("--interval 2s", "--interval %s is shorter than %s", f.interval, fastestWatch)
-	}
-	return nil
 }
 
 func (a *app) status(ctx context.Context, op *operator, f statusFlags) error {

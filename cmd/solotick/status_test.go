@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -195,82 +194,6 @@ func TestStatusCheckIsBadIfAJobFailsOrIsOverdueOrNoReplicaIsReady(t *testing.T) 
 		}
 	}
 	golden(t, "check-unready", unready.lines())
-}
-
-func TestTheScreenOfWatchHoldsWhatMattersAndNoMore(t *testing.T) {
-	many := func(more ...func(*status)) status { // 33 jobs, 10 of which fail
-		s := on(night(t, 18), 80)
-		var j config.Job
-		for _, j = range s.Jobs {
-			if j.Name == "invoices" {
-				break
-			}
-		}
-		for n := range 9 {
-			j.Name = fmt.Sprintf("invoices-%d", n)
-			s.Jobs, s.States[j.Name] = append(s.Jobs, j), s.States["invoices"]
-		}
-		for _, change := range more {
-			change(&s)
-		}
-		return s
-	}
-	unready := func(s *status) {
-		for n := range s.Replicas {
-			s.Replicas[n].Ready = "the app is not ready"
-		}
-	}
-	gone := func(s *status) {
-		s.Replicas[0].Seen = s.Now.Add(-time.Hour)
-		s.Replicas[1].Reload, s.Replicas[1].Twin = "table.yaml:3:15: schedule", true
-		s.Replicas[2].Table = "0123456789ab"
-	}
-	away := func(s *status) {
-		s.away = &outage{s.Now.Add(3 * time.Second), errors.New("reading the state of 33 jobs: i/o timeout")}
-	}
-	none := func(s *status) { s.Replicas = nil }
-	crowd := func(s *status) { // none of which is ready, and some of which were killed
-		for n := range 40 {
-			s.Replicas = append(s.Replicas, service.Replica{Name: fmt.Sprintf("billing-6c7d8e9f0a-x%02d9q", n), Table: "fedcba987654",
-				Seen: s.Now.Add(-time.Duration(n%2*(n+20)) * time.Second), Ready: "the app is not ready"})
-		}
-		s.prefix = commonPrefix(s.Replicas)
-	}
-	for name, c := range map[string]struct {
-		s    status
-		rows int
-	}{
-		"watch-80x24":         {many(), 24},
-		"watch-80x24-unready": {many(unready), 24},
-		"watch-80x24-gone":    {many(gone), 24},
-		"watch-80x24-away":    {many(away), 24},
-		"watch-80x24-none":    {many(none), 24},
-		"watch-80x24-crowd":   {many(crowd), 24},
-		"watch-80x12":         {many(), 12},
-		"watch-120x40":        {on(night(t, 28), 120), 40},
-	} {
-		lines := c.s.screen(c.rows)
-		golden(t, name, lines)
-		for rows := 2; rows <= 60; rows++ {
-			lines := c.s.screen(rows)
-			if len(lines) > rows {
-				t.Errorf("%s: %d lines for %d rows", name, len(lines), rows)
-			}
-			for _, line := range lines {
-				if utf8.RuneCountInString(line) > c.s.width {
-					t.Errorf("%s: too wide: %s", name, line)
-				}
-			}
-		}
-	}
-	if n := len(many().screen(0)); n < 50 {
-		t.Errorf("on a terminal of no known height there are %d lines", n)
-	}
-	s := many()
-	s.job = []string{"invoices"}
-	if lines := s.screen(10); len(lines) != 10 || lines[3] != "invoices: failing" || lines[9] != "… 25 more lines" {
-		t.Errorf("one job: %q", lines)
-	}
 }
 
 func TestColoursTellTheStateOnATerminalThatWantsThem(t *testing.T) {

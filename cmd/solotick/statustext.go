@@ -22,15 +22,14 @@ type status struct {
 	statusFlags
 	width     int // of the terminal; 0 = no limit
 	colourful bool
-	prefix    string  // that all names of replicas have in common, and that is left out
-	broken    string  // what is wrong with the table; "" = nothing
-	away      *outage // since the look; nil = the look is the newest there can be
+	prefix    string // that all names of replicas have in common, and that is left out
+	broken    string // what is wrong with the table; "" = nothing
 }
 
 // showing returns the status with which to print a look.
 func (a *app) showing(l *view.Look, f statusFlags) status {
 	s := status{Look: l, statusFlags: f, broken: a.broken}
-	columns, _, isTerminal := terminal(a.out)
+	columns, isTerminal := terminal(a.out)
 	s.colourful = isTerminal && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 	if !f.wide {
 		s.width, s.prefix = columns, commonPrefix(l.Replicas)
@@ -99,17 +98,16 @@ func (s status) lines() []string {
 	switch {
 	case s.check:
 		if jobs = slices.DeleteFunc(jobs, func(j config.Job) bool { return !s.isBad(j) }); len(jobs) > 0 {
-			add(s.jobLines(jobs, s.jobNotes))
+			add(s.jobLines(jobs))
 		}
 	case len(s.job) > 0:
 		add(s.card(jobs[0]))
 	case s.failed && len(jobs) == 0:
 		add(wrap("No job needs a person: none is failing or overdue, and none missed its newest tick.", s.width))
-	case s.failed:
-		add(s.jobLines(jobs, s.jobNotes))
 	default:
-		add(s.jobLines(jobs, s.jobNotes))
-		add(s.replicaLines())
+		if add(s.jobLines(jobs)); !s.failed {
+			add(s.replicaLines())
+		}
 	}
 	return lines
 }
@@ -117,16 +115,11 @@ func (s status) lines() []string {
 // head returns the first lines: how the service fares.
 func (s status) head() []string {
 	sum := s.Summary()
-	var lines []string
-	if s.away != nil {
-		lines = s.banner(red, s.away.words(s.Now))
-		sum.Text = sum.Text[:strings.LastIndex(sum.Text, " · Redis ")]
-	}
 	health := healthColour(sum, len(s.Replicas))
 	if s.broken != "" {
 		health, sum.Text = red, s.broken+" · "+sum.Text
 	}
-	lines = append(lines, s.banner(health, sum.Text)...)
+	lines := s.banner(health, sum.Text)
 	if sum.Ready == 0 {
 		lines = append(lines, s.banner(red, "No replica is ready: nothing is fired.")...)
 	}
@@ -166,7 +159,7 @@ func (s status) in(c colour) colour {
 }
 
 // jobLines returns a row for each job, and beneath it its notes.
-func (s status) jobLines(jobs []config.Job, notes func(config.Job) []string) []string {
+func (s status) jobLines(jobs []config.Job) []string {
 	g := grid{width: s.width, names: []int{0, 2}}
 	cells := []string{"JOB", "LAST TICK", "BY", "OUTCOME", "TOOK", "NEXT", "NOW"}
 	if s.wide {
@@ -181,7 +174,7 @@ func (s status) jobLines(jobs []config.Job, notes func(config.Job) []string) []s
 		case s.needsPerson(j):
 			g.colour(s.in(yellow))
 		}
-		for _, note := range notes(j) {
+		for _, note := range s.jobNotes(j) {
 			g.note(note)
 		}
 	}

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -122,84 +120,6 @@ func TestARunWhoseReplicaMayBeGoneIsDoubted(t *testing.T) {
 	if got := s.doubt(r); got != " (silent)" {
 		t.Errorf("its replica is silent: %q", got)
 	}
-}
-
-func TestWatchDrawsAgainAndLeavesTheTerminalAsItWas(t *testing.T) {
-	s, err := seed("0123456789ab")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.close()
-	ctx, cancel := context.WithCancel(t.Context())
-	var out drawings
-	out.after(2, func() { s.mini.SetError("ERR out of order") })
-	out.after(4, func() { s.mini.SetError("") })
-	out.after(6, cancel)
-	a := &app{out: &out}
-	if err := a.watch(ctx, newOperator(s.at("07:20:00"), &config.Table{Service: "billing"}, nil), statusFlags{interval: time.Millisecond}); err != nil {
-		t.Fatal(err)
-	}
-	text := out.String()
-	const before, after = "\x1b[?1049h\x1b[?25l\x1b[?7l\x1b[H0 of 0 failing · ", "\x1b[?7h\x1b[?25h\x1b[?1049l"
-	if !strings.HasPrefix(text, before) || !strings.HasSuffix(text, after) {
-		t.Errorf("drawn: %q", text)
-	}
-	screens := strings.Split(text, "\x1b[H")[1:]
-	if len(screens) != 6 || strings.Contains(screens[1], "OUT OF DATE") || strings.Contains(screens[4], "OUT OF DATE") {
-		t.Fatalf("%d screens: %q", len(screens), screens)
-	}
-	for _, during := range screens[2:4] {
-		if !strings.HasPrefix(during, "OUT OF DATE: Redis answers with an error since 07:20:00Z: ERR out of order. The last known state:\x1b[K\n"+
-			"0 of 0 failing · 0 overdue · 0 missed today · 1/2 replicas ready · 1 silent\x1b[K\nbilling at ") {
-			t.Errorf("while Redis is out of order: %q", during)
-		}
-	}
-}
-
-func TestWatchOfAJobEndsWithTheJob(t *testing.T) {
-	s, err := seed("0123456789ab")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.close()
-	op := newOperator(s.at("07:20:00"), &config.Table{Service: "billing"}, nil)
-	made := []byte(`{"schedule": "@yearly", "http": {"url": "http://127.0.0.1:8080/"}}`)
-	if _, err := op.Store.SetJob(t.Context(), "made", made); err != nil {
-		t.Fatal(err)
-	}
-	var out drawings
-	out.after(1, func() { _, err = op.Store.DeleteJob(t.Context(), "made") })
-	a := &app{out: &out}
-	failure := a.watch(t.Context(), op, statusFlags{job: []string{"made"}, interval: time.Millisecond})
-	if err != nil || failure == nil || failure.Error() != `there is no job "made"` {
-		t.Errorf("deleted: %v; watched: %v", err, failure)
-	}
-	if !strings.Contains(out.String(), "\nmade: never ran\x1b[K\n") {
-		t.Errorf("drawn: %q", out.String())
-	}
-}
-
-// drawings calls back after a number of drawings.
-type drawings struct {
-	bytes.Buffer
-	calls map[int]func()
-	drawn int
-}
-
-func (d *drawings) after(n int, call func()) {
-	if d.calls == nil {
-		d.calls = map[int]func(){}
-	}
-	d.calls[n] = call
-}
-
-func (d *drawings) Write(p []byte) (int, error) {
-	if bytes.HasPrefix(p, []byte("\x1b[H")) {
-		if d.drawn++; d.calls[d.drawn] != nil {
-			d.calls[d.drawn]()
-		}
-	}
-	return d.Buffer.Write(p)
 }
 
 func TestSpansAndOffsetsAreShort(t *testing.T) {

@@ -57,7 +57,7 @@ func TestATerminalIsStillOneBehindTheOutlet(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer screen.Close()
-	if _, _, ok := terminal(&stickyWriter{Writer: screen}); !ok {
+	if _, ok := terminal(&stickyWriter{Writer: screen}); !ok {
 		t.Error("taken for none")
 	}
 }

@@ -2,13 +2,7 @@
 
 package main
 
-import (
-	"io"
-	"os"
-)
+import "io"
 
-// terminal is the size of the terminal that out is; here it cannot be told.
-func terminal(io.Writer) (columns, rows int, ok bool) { return 0, 0, false }
-
-// resizes returns a channel that gets nothing; here a resize cannot be told.
-func resizes() (resized <-chan os.Signal, stop func()) { return nil, func() {} }
+// terminal is the width of the terminal that out is; here it cannot be told.
+func terminal(io.Writer) (columns int, ok bool) { return 0, false }

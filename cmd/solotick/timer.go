@@ -253,7 +253,7 @@ func (a *app) listTimers(ctx context.Context, op *operator, n int, o output) err
 	if o == "json" {
 		return a.printJSON(view.NewTimers(waiting))
 	}
-	columns, _, _ := terminal(a.out)
+	columns, _ := terminal(a.out)
 	g := grid{width: columns, names: []int{2}}
 	g.add("DUE", "IN", "TIMER")
 	for _, t := range waiting {

@@ -119,7 +119,7 @@ var meeting = []string{"./lock", "./internal/credentials", "./internal/embedded"
 // racing are the tests of ./cmd/solotick with whole replicas whose goroutines meet in many ways: they drain, reload, and end by
 // signals. They run under the race detector, and the rest of that package without it, since it mostly waits for processes.
 const racing = "TestDrain|TestARolling|TestATableIsReloaded|TestSIG|TestAJobThatOutlasts|TestASecondSignal|TestReady|" +
-	"TestALongRunGoesOn|TestOthers|TestTheAppsParent|TestTriggerWaits|TestWatch"
+	"TestALongRunGoesOn|TestOthers|TestTheAppsParent|TestTriggerWaits"
 
 // Packages whose tests compute, or start programs one by one: the race detector would only slow them down.
 var computing = []string{"./cmd/solotick-import", "./config/...", "./docs/record", "./internal/budget", "./internal/compare", "./internal/convert",
