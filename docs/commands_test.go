@@ -269,7 +269,7 @@ func asksTheService(words []string) bool {
 	case "curl", "redis-cli":
 		return true
 	case "solotick":
-		return len(words) > 1 && !slices.Contains([]string{"validate", "next", "schema", "version", "completion", "diff", "try"}, words[1])
+		return len(words) > 1 && !slices.Contains([]string{"validate", "next", "schema", "version", "completion", "try"}, words[1])
 	}
 	return false
 }
@@ -307,7 +307,7 @@ func (w *world) background(c command, count map[string]int) error {
 }
 
 // steady are commands that print the same at all times.
-var steady = regexp.MustCompile(`solotick(-import| validate| schema| diff| next .*--from| [a-z]+ --help)`)
+var steady = regexp.MustCompile(`solotick(-import| validate| schema| next .*--from| [a-z]+ --help)`)
 
 // alike reports whether the page shows what was printed. A line `…` stands for any lines. Times, durations, ids and the
 // like may differ, except where they cannot.

@@ -1,5 +1,5 @@
 // Command solotick-import makes a table for Solotick from crontabs, from Kubernetes CronJobs, or from an iCalendar
-// file.
+// file. It compares the ticks of such files, and of tables.
 package main
 
 import (
@@ -17,7 +17,7 @@ import (
 
 // Exit codes, as those of solotick.
 const (
-	exitProblem = 1 // a file is not what can be converted
+	exitProblem = 1 // a file is not what can be converted, or ticks differ
 	exitUsage   = 2 // the command line is wrong
 	exitCannot  = 3 // a file cannot be read
 )
@@ -42,23 +42,24 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 	if err == nil {
 		return 0
 	}
-	code, hint := exitUsage, "solotick-import --help" // errors of cobra are about usage
 	var f *failure
-	if errors.As(err, &f) {
-		code, hint = f.code, f.hint
+	if !errors.As(err, &f) {
+		f = &failure{err, exitUsage, "solotick-import --help"} // errors of cobra are about usage
 	}
-	fmt.Fprintf(errOut, "error: %s\n", text.OneLine(err.Error()))
-	if hint != "" {
-		fmt.Fprintf(errOut, "hint: %s\n", text.OneLine(hint))
+	if f.error != nil {
+		fmt.Fprintf(errOut, "error: %s\n", text.OneLine(f.Error()))
 	}
-	return code
+	if f.hint != "" {
+		fmt.Fprintf(errOut, "hint: %s\n", text.OneLine(f.hint))
+	}
+	return f.code
 }
 
 // failure is an error with its exit code and, if there is one, a hint.
 type failure struct {
-	error
-	code int
-	hint string
+	error // nil if the output has already said everything
+	code  int
+	hint  string
 }
 
 func usage(hint, format string, args ...any) error {
@@ -67,25 +68,21 @@ func usage(hint, format string, args ...any) error {
 
 func command() *cobra.Command {
 	var (
-		o          convert.Options
-		from       string
-		userColumn bool
+		o    convert.Options
+		from string
 	)
 	c := &cobra.Command{
-		Use:   "solotick-import [calendar] FILE...",
+		Use:   "solotick-import FILE...",
 		Short: "Convert a crontab or Kubernetes CronJobs into a table",
-		Long: `Convert crontabs, or manifests with Kubernetes CronJobs, into a table, and print it. A FILE of - is standard input.
+		Long: `Convert crontabs, or manifests with Kubernetes CronJobs, into a table, and print it. - is standard input.
 
-A job keeps its times, its command, its variables, and that its runs may overlap. If a setting has no place in a table, a
-comment that begins with "import:" stands at its job. If a job cannot be converted, its block is commented out, with the
-reason. A summary goes to standard error. The exit code is 0 even if jobs are commented out, and 1 if a file is neither a
-crontab nor a manifest.
-
-"solotick-import calendar FILE" prints the days of an iCalendar file as a calendar for the table.`,
+A job keeps its times, its command, its variables, and that its runs may overlap. If a setting has no place in a table,
+a comment that begins with "import:" stands at its job. If a job cannot be converted, its block is commented out, with
+the reason. A summary goes to standard error. The exit code is 0 even if jobs are commented out, and 1 if a file is
+neither a crontab nor a manifest.`,
 		Example: `  crontab -l | solotick-import - --time-zone Europe/Berlin > table.yaml
   solotick-import /etc/crontab --service web
-  kubectl get cronjob -o yaml | solotick-import - --service billing > table.yaml
-  solotick-import calendar nrw.ics`,
+  kubectl get cronjob -o yaml | solotick-import - --service billing > table.yaml`,
 		Args:          cobra.ArbitraryArgs,
 		Version:       version,
 		SilenceErrors: true,
@@ -93,31 +90,18 @@ crontab nor a manifest.
 		RunE: func(c *cobra.Command, args []string) error {
 			switch {
 			case len(args) == 0:
-				return usage("solotick-import /etc/crontab", "solotick-import takes the names of files, or - for standard input")
-			case args[0] == "calendar" && len(args) != 2:
-				return usage("solotick-import calendar nrw.ics", "calendar takes one file")
-			case args[0] == "calendar":
-				return printed(c, args[1:], func(files []convert.Input) ([]byte, error) { return convert.Calendar(files[0]) })
-			}
-			switch o.From = convert.Format(from); o.From {
-			case "", convert.Crontab, convert.Kubernetes:
-			default:
+				return usage("solotick-import /etc/crontab",
+					"solotick-import takes the names of files, or - for standard input")
+			case from != "" && from != string(convert.Crontab) && from != string(convert.Kubernetes):
 				return usage("--from crontab", "--from %q is neither crontab nor kubernetes", from)
 			}
-			if _, err := time.LoadLocation(o.TimeZone); err != nil || o.TimeZone == "Local" {
-				return usage("--time-zone Europe/Berlin", "--time-zone %q is not a time zone known on this machine", o.TimeZone)
-			}
-			if c.Flags().Changed("user-column") {
-				o.UserColumn = &userColumn
-			}
+			o.From = convert.Format(from)
 			return printed(c, args, func(files []convert.Input) ([]byte, error) {
 				r, err := convert.Convert(files, o)
 				if err != nil {
 					return nil, err
 				}
-				for _, line := range r.Summary() {
-					fmt.Fprintln(c.ErrOrStderr(), line)
-				}
+				summarize(c, r)
 				return r.Table, nil
 			})
 		},
@@ -125,10 +109,46 @@ crontab nor a manifest.
 	f := c.Flags()
 	f.StringVar(&from, "from", "", "`format` of the files: crontab or kubernetes (guessed)")
 	f.StringVar(&o.Service, "service", "", "`name` of the service whose jobs they are")
-	f.StringVar(&o.TimeZone, "time-zone", "", "time `zone` of schedules that name none, as Europe/Berlin")
 	f.StringVar(&o.Redis, "redis", "", "`URL` of the Redis that the replicas share")
-	f.BoolVar(&userColumn, "user-column", false, "lines of a crontab name a user before the command, as in /etc/crontab (guessed)")
+	crontabFlags(c, &o)
+	c.CompletionOptions.DisableDefaultCmd = true
+	c.AddCommand(diffCommand(), &cobra.Command{
+		Use:     "calendar FILE",
+		Short:   "Print the days of an iCalendar file as a calendar for the table",
+		Example: "  solotick-import calendar nrw.ics",
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usage("solotick-import calendar nrw.ics", "calendar takes one file")
+			}
+			return printed(c, args, func(files []convert.Input) ([]byte, error) { return convert.Calendar(files[0]) })
+		},
+	})
 	return c
+}
+
+// crontabFlags adds the flags that say how a crontab is read.
+func crontabFlags(c *cobra.Command, o *convert.Options) {
+	var userColumn bool
+	f := c.Flags()
+	f.StringVar(&o.TimeZone, "time-zone", "", "time `zone` of schedules that name none, as Europe/Berlin")
+	f.BoolVar(&userColumn, "user-column", false,
+		"lines of a crontab name a user before the command, as in /etc/crontab (guessed)")
+	c.PreRunE = func(*cobra.Command, []string) error {
+		if _, err := time.LoadLocation(o.TimeZone); err != nil || o.TimeZone == "Local" {
+			return usage("--time-zone Europe/Berlin",
+				"--time-zone %q is not a time zone known on this machine", o.TimeZone)
+		}
+		if f.Changed("user-column") {
+			o.UserColumn = &userColumn
+		}
+		return nil
+	}
+}
+
+func summarize(c *cobra.Command, r *convert.Result) {
+	for _, line := range r.Summary() {
+		fmt.Fprintln(c.ErrOrStderr(), line)
+	}
 }
 
 // printed prints what is made from the files.
@@ -149,6 +169,10 @@ func printed(c *cobra.Command, names []string, from func([]convert.Input) ([]byt
 	case err != nil:
 		return &failure{err, exitCannot, ""}
 	}
+	return write(c, made)
+}
+
+func write(c *cobra.Command, made []byte) error {
 	if _, err := c.OutOrStdout().Write(made); err != nil {
 		return &failure{fmt.Errorf("the output could not be written: %w", err), exitCannot, ""}
 	}

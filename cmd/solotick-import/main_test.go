@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -63,9 +65,48 @@ type full struct{}
 func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
 
 func TestAnOutputThatCannotBeWritten(t *testing.T) {
-	var said strings.Builder
-	code := run([]string{"-"}, strings.NewReader("0 9 * * * run\n"), full{}, &said)
-	if want := "error: the output could not be written: no space left on device\n"; code != exitCannot || !strings.HasSuffix(said.String(), want) {
-		t.Errorf("exit code %d and %q, want %d and %q", code, said.String(), exitCannot, want)
+	table := filepath.Join(t.TempDir(), "table.yaml")
+	if err := os.WriteFile(table, []byte("service: shop\njobs: []\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"-"}, {"diff", "-", table}} {
+		var said strings.Builder
+		code := run(args, strings.NewReader("0 9 * * * run\n"), full{}, &said)
+		const want = "error: the output could not be written: no space left on device\n"
+		if code != exitCannot || !strings.HasSuffix(said.String(), want) {
+			t.Errorf("%v: exit code %d and %q, want %d and %q", args, code, said.String(), exitCannot, want)
+		}
+	}
+}
+
+func TestTheDocumentedJSONIsWhatIsPrinted(t *testing.T) {
+	page, err := os.ReadFile("../../docs/cli-json.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(page), "\n## solotick-import diff\n")
+	shown := regexp.MustCompile("(?s)^\n`solotick-import (.*?)`\n\n```json\n(.*?)```").FindStringSubmatch(section)
+	if shown == nil {
+		t.Fatal("the page shows no command line with its output")
+	}
+	t.Chdir(t.TempDir())
+	for name, schedule := range map[string]string{"table.yaml": "0 9 * * *", "new.yaml": "0 10,20 * * *"} {
+		table := fmt.Sprintf("service: billing\njobs:\n  - {name: send-invoices, schedule: %q, timeZone: Europe/Berlin, "+
+			"exec: {command: [\"true\"]}}\n", schedule)
+		if err := os.WriteFile(name, []byte(table), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var out, said strings.Builder
+	if code := run(strings.Fields(shown[1]), nil, &out, &said); code != exitProblem || said.Len() > 0 {
+		t.Errorf("exit code %d: %s", code, said.String())
+	}
+	if out.String() != shown[2] {
+		t.Errorf("it prints\n%s\nand the page shows\n%s", out.String(), shown[2])
+	}
+	for _, field := range regexp.MustCompile(`"(\w+)":`).FindAllStringSubmatch(out.String(), -1) {
+		if !strings.Contains(section, "| `"+field[1]+"` |") {
+			t.Errorf("the page has no row for %s", field[1])
+		}
 	}
 }

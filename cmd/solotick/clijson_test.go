@@ -40,13 +40,6 @@ jobs:
     exec: {command: ["true"]}
     timout: 5s
 `,
-	"new.yaml": `service: billing
-jobs:
-  - name: send-invoices
-    schedule: "0 10,20 * * *"
-    timeZone: Europe/Berlin
-    exec: {command: ["true"]}
-`,
 	"remind.yaml": `name: remind-customers
 schedule: "0 10 * * *"
 http: {url: "http://127.0.0.1:8080/remind-all"}
@@ -82,6 +75,9 @@ func examples(t *testing.T) map[string]example {
 	all := map[string]example{}
 	for _, section := range strings.Split(string(text), "\n## ")[1:] {
 		verb, _, _ := strings.Cut(section, "\n")
+		if strings.HasPrefix(verb, "solotick-import ") { // a test beside that program checks it
+			continue
+		}
 		shown := regexp.MustCompile("(?s)\n`solotick (.*?)`\n\n```json\n(.*?)```").FindStringSubmatch(section)
 		if shown == nil {
 			t.Fatalf("section %q shows no command line with its output", verb)
@@ -100,7 +96,7 @@ func examples(t *testing.T) map[string]example {
 
 func TestTheDocumentedJSONIsWhatIsPrinted(t *testing.T) {
 	all := examples(t)
-	want := []string{"backfill", "cancel", "diff", "doctor", "drain", "events", "history", "job apply", "job get", "job list", "job rm", "next", "next --explain", "pause", "purge", "rerun", "resume", "status",
+	want := []string{"backfill", "cancel", "doctor", "drain", "events", "history", "job apply", "job get", "job list", "job rm", "next", "next --explain", "pause", "purge", "rerun", "resume", "status",
 		"timer get", "timer list", "timer rm", "timer set", "trigger", "try", "validate", "version", "why"}
 	if got := slices.Sorted(maps.Keys(all)); !slices.Equal(got, want) {
 		t.Fatalf("the document has sections for %v, want %v", got, want)
