@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"errors"
 	"net"
 
 	"github.com/spf13/cobra"
@@ -26,7 +25,7 @@ func (d *addresses) check() error {
 	if d.admin == "" || err != nil || config.IsLoopback(host) { // listen says what is wrong with an address
 		return nil
 	}
-	return &failure{code: exitUsage, err: errors.New("--admin must be on this machine alone"), hint: "--admin 127.0.0.1:9748"}
+	return usage("--admin 127.0.0.1:9748", "--admin must be on this machine alone")
 }
 
 // replace puts the addresses into the table, which may be nil.

@@ -18,9 +18,10 @@ type author struct{ by, reason string }
 
 // flags adds the flags of a verb whose reasons the named verbs show.
 func (f *author) flags(c *cobra.Command, shown string) {
-	c.Flags().StringVar(&f.by, "by", os.Getenv(byVariable),
-		fmt.Sprintf("`name` of the person who asks, at most %d characters (env SOLOTICK_BY, else user@host)", service.MaxBy))
-	c.Flags().StringVar(&f.reason, "reason", "", fmt.Sprintf("why: `text` of at most %d characters, shown by %s", service.MaxReason, shown))
+	c.Flags().StringVar(&f.by, "by", os.Getenv(byVariable), fmt.Sprintf(
+		"`name` of the person who asks, at most %d characters (env SOLOTICK_BY, else user@host)", service.MaxBy))
+	c.Flags().StringVar(&f.reason, "reason", "", fmt.Sprintf(
+		"why: `text` of at most %d characters, shown by %s", service.MaxReason, shown))
 	checks(c, f.check)
 }
 

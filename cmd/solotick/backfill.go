@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -29,24 +28,24 @@ func (a *app) backfillCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "backfill JOB --from TIME --to TIME",
 		Short: "Run a job for past ticks",
-		Long: fmt.Sprintf(`Run a job once for each tick that its schedule has from --from (inclusive) to --to (exclusive), %d at most, also while
-the job is paused. The ticks wait for each other, and a tick of the schedule that is due goes first. Backfill asks first if
-they are more than %d. "solotick cancel JOB --waiting" drops those that still wait.
+		Long: fmt.Sprintf(`Run a job once for each tick that its schedule has from --from (inclusive) to --to
+(exclusive), %d at most, also while the job is paused. The ticks wait for each other, and a tick of the schedule that is
+due goes first. Backfill asks first if they are more than %d. "solotick cancel JOB --waiting" drops those that wait.
 
-Ticks that were fired before are fired again: the promise that no tick is fired twice does not cover manual runs. Check the
-ticks with --dry-run first.
+Ticks that were fired before are fired again: the promise that no tick is fired twice does not cover manual runs. Check
+the ticks with --dry-run first.
 
-Each tick is sent under the Idempotency-Key that it had before. An app that keeps its answers by key answers such a request
-from its store, and does the work only for ticks that it has not seen. To have the app do all of them again, use
+Each tick is sent under the Idempotency-Key that it had before. An app that keeps its answers by key answers such a
+request from its store, and does the work only for ticks that it has not seen. To have the app do all of them again, use
 --new-keys.`, service.MaxBackfill, unasked),
-		Example: `  solotick backfill -c table.yaml send-invoices --from 2027-03-01T00:00:00Z --to 2027-03-08T00:00:00Z --dry-run
-  solotick backfill -c table.yaml send-invoices --from 2027-03-01T00:00:00Z --to 2027-03-08T00:00:00Z
+		Example: `  solotick backfill -c table.yaml send-invoices --from 2027-03-01T00:00:00Z --to 2027-03-08T00:00:00Z
+  solotick backfill -c table.yaml send-invoices --from 2027-03-01T00:00:00Z --to 2027-03-08T00:00:00Z --dry-run
   solotick backfill -c table.yaml send-invoices --from 2027-03-01T00:00:00Z --to 2027-03-08T00:00:00Z --new-keys`,
 		Args:              oneJob,
 		ValidArgsFunction: a.completeJobs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if !from.given() || !to.given() {
-				return &failure{code: exitUsage, err: errors.New("backfill needs --from and --to"), hint: c.CommandPath() + " --help"}
+				return usage(c.CommandPath()+" --help", "backfill needs --from and --to")
 			}
 			return a.withOperator(func(ctx context.Context, op *operator) error {
 				j, err := op.Scheduled(ctx, args[0])
@@ -76,7 +75,7 @@ from its store, and does the work only for ticks that it has not seen. To have t
 	by.flags(c, "events")
 	c.Flags().Var(&from, "from", "first `time`, inclusive"+timeOfJobHelp)
 	c.Flags().Var(&to, "to", "last `time`, exclusive; in the same forms")
-	c.Flags().BoolVar(&anew, "new-keys", false, "give each tick a new Idempotency-Key, so that the app does the work again")
+	c.Flags().BoolVar(&anew, "new-keys", false, "new Idempotency-Keys, so that the app does the work again")
 	c.Flags().BoolVar(&dry, "dry-run", false, "show the ticks and run nothing")
 	c.Flags().BoolVar(&yes, "yes", false, "do not ask first, however many ticks there are")
 	return c
@@ -88,13 +87,13 @@ const unasked = 20
 // confirm asks at the terminal whether to do something.
 func (a *app) confirm(what string) error {
 	if _, ok := terminal(os.Stdin); !ok {
-		return &failure{code: exitUsage, err: fmt.Errorf("to %s needs a yes, and nobody can be asked here", what),
-			hint: "--dry-run shows the ticks; --yes runs them"}
+		return usage("--dry-run shows the ticks; --yes runs them",
+			"to %s needs a yes, and nobody can be asked here", what)
 	}
 	fmt.Fprintf(a.err, "%s? [y/N] ", what)
 	answer, _ := bufio.NewReader(os.Stdin).ReadString('\n') // what cannot be read is no yes
 	if !strings.HasPrefix(strings.ToLower(answer), "y") {
-		return &failure{code: exitProblem, err: errors.New("nothing was enqueued")}
+		return problem("", "nothing was enqueued")
 	}
 	return nil
 }
@@ -107,7 +106,8 @@ type backfillJSON struct {
 	DryRun bool     `json:"dryRun"`
 }
 
-func (a *app) backfill(ctx context.Context, op *operator, job string, ticks []time.Time, dry, anew bool, o output) error {
+func (a *app) backfill(ctx context.Context, op *operator, job string, ticks []time.Time,
+	dry, anew bool, o output) error {
 	result := backfillJSON{Job: job, Ticks: []string{}, DryRun: dry}
 	for _, t := range ticks {
 		result.Ticks = append(result.Ticks, view.Stamp(t))
@@ -128,7 +128,8 @@ func (a *app) backfill(ctx context.Context, op *operator, job string, ticks []ti
 		fmt.Fprintf(a.out, "%s  %s\n", t, job)
 	}
 	if len(ticks) == 0 {
-		fmt.Fprintf(a.err, "note: job %q has no ticks in that time: solotick next %s --from TIME --to TIME shows its ticks\n", job, job)
+		fmt.Fprintf(a.err, "note: job %q has no ticks in that time: "+
+			"solotick next %[1]s --from TIME --to TIME shows its ticks\n", job)
 	}
 	if dry {
 		fmt.Fprintf(a.err, "note: %s; nothing was enqueued\n", plural(len(ticks), "tick"))

@@ -20,16 +20,16 @@ func (a *app) cancelCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "cancel JOB",
 		Short: "End the live runs of a job",
-		Long: `End the live runs of a job, or one of them: the request to the app is closed, a command gets TERM, and KILL after its
-grace. A cancelled run is neither retried nor run again, even under guarantee: at-least-once, and does not count as
-failed. The next ticks of the job are run as usual: to stop them too, pause the job.
+		Long: `End the live runs of a job, or one of them: the request to the app is closed, a command gets TERM, and
+KILL after its grace. A cancelled run is neither retried nor run again, even under guarantee: at-least-once, and does
+not count as failed. The next ticks of the job are run as usual: to stop them too, pause the job.
 
 With --waiting, drop what waits because somebody asked for it, by trigger, rerun or backfill, and leave live runs alone.
 "solotick history" shows the dropped runs as cancelled.
 
-The command does not wait for the end of the runs, which comes within a second or so; "solotick history" shows it. An app
-may go on with its work after the request was closed. Runs of timers, and of jobs with guarantee: every-replica, cannot be
-cancelled.`,
+The command does not wait for the end of the runs, which comes within a second or so; "solotick history" shows it. An
+app may go on with its work after the request was closed. Runs of timers, and of jobs with guarantee: every-replica,
+cannot be cancelled.`,
 		Example: `  solotick cancel -c table.yaml send-invoices
   solotick cancel -c table.yaml send-invoices --run 5e4d3c2b --reason "fills the disk"
   solotick cancel -c table.yaml send-invoices --waiting`,

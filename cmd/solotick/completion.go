@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 )
 
@@ -33,8 +31,8 @@ func (a *app) completionCommand() *cobra.Command {
 			case "powershell":
 				return root.GenPowerShellCompletionWithDesc(a.out)
 			}
-			return &failure{code: exitUsage, err: fmt.Errorf("completion takes the name of one shell: bash, zsh, fish or powershell"),
-				hint: "solotick completion bash"}
+			return usage("solotick completion bash",
+				"completion takes the name of one shell: bash, zsh, fish or powershell")
 		},
 	}
 }

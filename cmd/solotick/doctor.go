@@ -16,12 +16,12 @@ func (a *app) doctorCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "doctor",
 		Short: "Look at Redis as the replicas rely on it, and say what is wrong",
-		Long: `Look at the Redis of a service as its replicas rely on it: the connection, the rights of its user, round trips, the clock,
-eviction, memory, persistence, replicas and keys. Each line says what was seen; beneath a problem or a warning stand what it
-means and what to do.
+		Long: `Look at the Redis of a service as its replicas rely on it: the connection, the rights of its user, round
+trips, the clock, eviction, memory, persistence, replicas and keys. Each line says what was seen; beneath a problem or a
+warning stand what it means and what to do.
 
-The doctor uses the user of the replicas, so that it finds what they lack. It writes four keys of its own, which vanish after
-a second, and changes nothing else.
+The doctor uses the user of the replicas, so that it finds what they lack. It writes four keys of its own, which vanish
+after a second, and changes nothing else.
 
 The exit code is 1 if there is a problem, also if Redis cannot be reached. Warnings alone leave it at 0.`,
 		Example: `  solotick doctor -c table.yaml

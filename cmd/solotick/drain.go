@@ -31,11 +31,11 @@ func (a *app) drainCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "drain",
 		Short: "Make the replica on this machine take no more ticks, and wait for its runs",
-		Long: `Make the replica on this machine take no more ticks, for good, and wait until its runs have ended. The table's
-shutdownGrace limits the wait. Other replicas take the ticks.
+		Long: `Make the replica on this machine take no more ticks, for good, and wait until its runs have ended. The
+table's shutdownGrace limits the wait. Other replicas take the ticks.
 
-Use it in a preStop hook, before the app beside the replica ends. The command asks the replica at the table's admin address.
-With --admin it does not read the table, and so can drain a replica whose table was changed or broken since it started.
+Use it in a preStop hook, before the app beside the replica ends. The command asks the replica at the table's admin
+address. With --admin it does not read the table, which may have been changed or broken since the replica started.
 
 The exit code is 0 if the replica has drained, and 3 if the timeout passes first. The drain goes on after a timeout.`,
 		Example: `  solotick drain -c table.yaml
@@ -65,11 +65,11 @@ func (a *app) drain(ctx context.Context, admin string, timeout time.Duration, o 
 			return err
 		}
 		if why := t.Unknown["admin"]; why != "" {
-			return &failure{code: exitCannot, err: fmt.Errorf("%s: admin is not known: %s", shownFile(a.config), why),
-				hint: "--admin 127.0.0.1:9748 drains without a table"}
+			return cannot("--admin 127.0.0.1:9748 drains without a table",
+				"%s: admin is not known: %s", shownFile(a.config), why)
 		}
 		if t.Admin == "" {
-			return &failure{code: exitCannot, err: errors.New("the table has no admin address: the replica accepts no requests"), hint: `admin: "127.0.0.1:9748"`}
+			return cannot(`admin: "127.0.0.1:9748"`, "the table has no admin address: the replica accepts no requests")
 		}
 		admin = t.Admin
 	}
@@ -91,7 +91,7 @@ func (a *app) drain(ctx context.Context, admin string, timeout time.Duration, o 
 	}
 	took := time.Duration(got.TookMS) * time.Millisecond
 	if !got.Drained {
-		return &failure{code: exitCannot, err: fmt.Errorf("runs of %s have not ended after %s; the drain goes on", text.OneLine(got.Replica), took)}
+		return cannot("", "runs of %s have not ended after %s; the drain goes on", text.OneLine(got.Replica), took)
 	}
 	if o != "json" {
 		fmt.Fprintf(a.out, "drained %s after %s\n", text.OneLine(got.Replica), took)
@@ -104,8 +104,8 @@ const maxAnswer = 64 << 10
 
 // askReplica asks the replica to drain. It follows no redirect and uses no proxy: the replica is on this machine.
 func askReplica(ctx context.Context, addr, target string) (*view.Drained, error) {
-	noReplica := &failure{code: exitCannot, err: fmt.Errorf("no replica answers at %s", addr),
-		hint: "is it running? --admin names an address other than the table's"}
+	noReplica := cannot("is it running? --admin names an address other than the table's",
+		"no replica answers at %s", addr)
 	if _, _, err := net.SplitHostPort(addr); err != nil { // net/http would ask port 80
 		return nil, noReplica
 	}
@@ -119,9 +119,9 @@ func askReplica(ctx context.Context, addr, target string) (*view.Drained, error)
 	case ok && failed.Op == "dial":
 		return nil, noReplica
 	case ctx.Err() != nil:
-		return nil, &failure{code: exitCannot, err: errors.New("no longer waiting; the drain goes on")}
+		return nil, cannot("", "no longer waiting; the drain goes on")
 	case err != nil:
-		return nil, &failure{code: exitCannot, err: fmt.Errorf("asking the replica to drain: %w", err)}
+		return nil, cannot("", "asking the replica to drain: %w", err)
 	}
 	return &got, nil
 }

@@ -23,15 +23,15 @@ func (a *app) eventsCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "events [JOB]",
 		Short: "Show who paused, triggered or cancelled what, and why",
-		Long: `Show the newest requests by hand that had an effect, for one job or for all jobs, the newest first: who made them, when and
-why. Redis keeps about a thousand. Runs of the schedule are in "solotick history".`,
+		Long: `Show the newest requests by hand that had an effect, for one job or for all jobs, the newest first: who
+made them, when and why. Redis keeps about a thousand. Runs of the schedule are in "solotick history".`,
 		Example: `  solotick events -c table.yaml
   solotick events -c table.yaml send-invoices -n 50
   solotick events -c table.yaml -o json`,
 		ValidArgsFunction: a.completeJobs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if n < 1 || n > maxActs {
-				return &failure{code: exitUsage, err: fmt.Errorf("--count %d is not between 1 and %d", n, maxActs), hint: "-n 20"}
+				return usage("-n 20", "--count %d is not between 1 and %d", n, maxActs)
 			}
 			if len(args) > 1 {
 				return oneJob(c, args)

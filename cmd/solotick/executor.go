@@ -28,8 +28,8 @@ func executor(log *slog.Logger, admin net.Listener, callbacks *callback.Runs) fu
 	servers := &call.Servers{}
 	return func(c config.Job) execute.Executor {
 		if c.HTTP != nil {
-			return call.New(*c.HTTP, call.Options{AllowRemote: c.AllowRemote, Admin: own, Version: buildVersion(), Servers: servers,
-				Callbacks: callbacks, Log: log.With("job", c.Name)})
+			return call.New(*c.HTTP, call.Options{AllowRemote: c.AllowRemote, Admin: own, Version: buildVersion(),
+				Servers: servers, Callbacks: callbacks, Log: log.With("job", c.Name)})
 		}
 		return command.New(*c.Exec, command.Options{Log: log, Env: env})
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,9 +21,9 @@ type explainFlags struct {
 }
 
 func (f *explainFlags) flags(c *cobra.Command) {
-	c.Flags().BoolVar(&f.explain, "explain", false, "say in words what the schedules mean; accepts a schedule in place of jobs")
+	c.Flags().BoolVar(&f.explain, "explain", false, "say what the schedules mean; accepts a schedule in place of jobs")
 	c.Flags().StringVar(&f.timeZone, "time-zone", "", "time `zone` of the schedule given to --explain (default UTC)")
-	c.Flags().StringVar(&f.name, "name", "", "`name` of the job that the schedule given to --explain is for: it decides each H")
+	c.Flags().StringVar(&f.name, "name", "", "`name` of the job of the schedule given to --explain: it decides each H")
 }
 
 // isSchedule tells a schedule from the name of a job: a name has no blank and does not begin with @.
@@ -45,13 +44,13 @@ func (f *explainFlags) check(args []string) error {
 	}
 	switch {
 	case f.explain && several:
-		return &failure{code: exitUsage, err: errors.New("--explain takes names of jobs, or one schedule as one argument"),
-			hint: "put the schedule in quotes: " + example}
+		return usage("put the schedule in quotes: "+example,
+			"--explain takes names of jobs, or one schedule as one argument")
 	case !f.explain && len(args) > 0 && isSchedule(args[0]):
-		return &failure{code: exitUsage, err: fmt.Errorf("%q is a schedule, and next takes the names of jobs", args[0]),
-			hint: fmt.Sprintf("solotick next --explain %q", args[0])}
+		return usage(fmt.Sprintf("solotick next --explain %q", args[0]),
+			"%q is a schedule, and next takes the names of jobs", args[0])
 	case f.timeZone+f.name != "" && !f.alone(args):
-		return &failure{code: exitUsage, err: errors.New("--time-zone and --name are for a schedule given to --explain"), hint: example}
+		return usage(example, "--time-zone and --name are for a schedule given to --explain")
 	}
 	return nil
 }
@@ -100,7 +99,7 @@ func (a *app) explainSchedule(expr string, f explainFlags, after, end time.Time,
 	options := schedule.Options{TimeZone: f.timeZone, Job: f.name}
 	e, err := newExplained([]string{expr}, options, after, end, n)
 	if err != nil {
-		return &failure{code: exitUsage, err: fmt.Errorf("schedule %q: %w", expr, err), hint: config.ScheduleHint(expr, options)}
+		return usage(config.ScheduleHint(expr, options), "schedule %q: %w", expr, err)
 	}
 	switch {
 	case f.name == "" && e.meaning.Name != "":
@@ -118,10 +117,11 @@ func (a *app) explainJobs(jobs []config.Job, after, end time.Time, to string, n 
 			a.explainNone([]config.Job{j}, nil, to)
 			continue
 		}
-		options := schedule.Options{TimeZone: j.TimeZone, Job: j.Name, Start: j.Start, End: j.End, Rules: j.Schedule.Rules()}
+		options := schedule.Options{TimeZone: j.TimeZone, Job: j.Name, Start: j.Start, End: j.End,
+			Rules: j.Schedule.Rules()}
 		e, err := newExplained(j.Schedule.Expressions(), options, after, end, n)
 		if err != nil {
-			return &failure{code: exitCannot, err: fmt.Errorf("job %q: %w", j.Name, err)}
+			return cannot("", "job %q: %w", j.Name, err)
 		}
 		if j.Suspend {
 			e.Ticks, e.at = []string{}, nil
@@ -155,7 +155,8 @@ func (a *app) printOneExplained(e explainedJSON) error {
 		title = e.Job + ": " + title
 	}
 	fmt.Fprintln(a.out, title)
-	for _, line := range slices.Concat([]string{e.meaning.Words}, e.meaning.Rules, []string{e.meaning.Window, e.meaning.Name, e.meaning.Clocks}) {
+	m := e.meaning
+	for _, line := range slices.Concat([]string{m.Words}, m.Rules, []string{m.Window, m.Name, m.Clocks}) {
 		if line != "" {
 			fmt.Fprintf(a.out, "  %s\n", line)
 		}

@@ -38,10 +38,25 @@ func (f *failure) Error() string {
 
 func (f *failure) Unwrap() error { return f.err }
 
+// usage is the failure of a wrong command line.
+func usage(hint, format string, args ...any) *failure {
+	return &failure{exitUsage, fmt.Errorf(format, args...), hint}
+}
+
+// problem is the failure of what was found wrong.
+func problem(hint, format string, args ...any) *failure {
+	return &failure{exitProblem, fmt.Errorf(format, args...), hint}
+}
+
+// cannot is the failure of what could not be done.
+func cannot(hint, format string, args ...any) *failure {
+	return &failure{exitCannot, fmt.Errorf(format, args...), hint}
+}
+
 // tell prints the error and the hint, and returns the exit code.
 func (f *failure) tell(out io.Writer) int {
 	if f.err != nil {
-		fmt.Fprintf(out, "error: %s\n", text.OneLine(f.err.Error())) // names of replicas, say, are what somebody wrote to Redis
+		fmt.Fprintf(out, "error: %s\n", text.OneLine(f.err.Error())) // it may quote what somebody wrote to Redis
 	}
 	if f.hint != "" {
 		fmt.Fprintf(out, "hint: %s\n", text.OneLine(f.hint))
@@ -73,13 +88,13 @@ func failed(root *cobra.Command, err error) *failure {
 var verbName = regexp.MustCompile(`^[A-Za-z-]+$`)
 
 // otherVerbs has what people try in place of a verb, and is no misspelling of it.
-var otherVerbs = map[string]string{"test": "try", "check": "validate", "lint": "validate", "retry": "rerun", "kill": "cancel",
-	"init": "schema --example", "new": "schema --example"}
+var otherVerbs = map[string]string{"test": "try", "check": "validate", "lint": "validate", "retry": "rerun",
+	"kill": "cancel", "init": "schema --example", "new": "schema --example"}
 
 // unknownVerb is the failure of a verb that c does not have. Its hint names similar verbs.
 func unknownVerb(c *cobra.Command, verb string) *failure {
 	path := c.CommandPath()
-	f := &failure{code: exitUsage, err: fmt.Errorf("%s takes the name of a command", path), hint: path + " --help"}
+	f := usage(path+" --help", "%s takes the name of a command", path)
 	if !verbName.MatchString(verb) {
 		return f
 	}
@@ -123,7 +138,7 @@ func noArguments(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	f := &failure{code: exitUsage, err: fmt.Errorf("%s takes no arguments, only flags", c.Name()), hint: c.CommandPath() + " --help"}
+	f := usage(c.CommandPath()+" --help", "%s takes no arguments, only flags", c.Name())
 	if len(args) == 1 && tableName.MatchString(args[0]) && c.Flag("config") != nil {
 		f.hint = c.CommandPath() + " -c " + args[0]
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -11,7 +10,7 @@ import (
 // was forgotten.
 func atMostOneFile(c *cobra.Command, args []string) error {
 	if len(args) > 1 || len(args) == 1 && strings.Contains(args[0], "://") {
-		return &failure{code: exitUsage, err: fmt.Errorf("%s takes the name of one file", c.CommandPath()), hint: c.CommandPath() + " --help"}
+		return usage(c.CommandPath()+" --help", "%s takes the name of one file", c.CommandPath())
 	}
 	return nil
 }
@@ -22,7 +21,7 @@ func fileArgument(c *cobra.Command, args []string, flag string, to *string) erro
 		return nil
 	}
 	if c.Flag(flag).Changed {
-		return &failure{code: exitUsage, err: fmt.Errorf("--%s and FILE both name the file", flag), hint: c.CommandPath() + " " + args[0]}
+		return usage(c.CommandPath()+" "+args[0], "--%s and FILE both name the file", flag)
 	}
 	*to = args[0]
 	return nil

@@ -35,11 +35,12 @@ func (a *app) historyCommand() *cobra.Command {
 		// The names that other tools have for it.
 		SuggestFor: []string{"logs", "log", "runs"},
 		Short:      "Show the newest runs and how they ended",
-		Long: `Show the newest runs of all jobs, or of the named jobs, and how they ended, the newest first. Redis keeps about ten thousand
-runs, and about ten thousand failed runs. Missed ticks have rows too. JOB may be a job that is no longer in the table.
+		Long: `Show the newest runs of all jobs, or of the named jobs, and how they ended, the newest first. Redis keeps
+about ten thousand runs, and about ten thousand failed runs. Missed ticks have rows too. JOB may be a job that is no
+longer in the table.
 
---since and --until are about the time at which a run ended. With --since, all runs since then are shown, unless -n limits
-them.`,
+--since and --until are about the time at which a run ended. With --since, all runs since then are shown, unless -n
+limits them.`,
 		Example: `  solotick history -c table.yaml
   solotick history -c table.yaml send-invoices -n 50
   solotick history -c table.yaml --since 09:00 --outcome timed_out --outcome failed
@@ -47,7 +48,7 @@ them.`,
 		ValidArgsFunction: a.completeJobs(0),
 		RunE: func(c *cobra.Command, args []string) error {
 			if n < 1 || n > maxHistory {
-				return &failure{code: exitUsage, err: fmt.Errorf("--count %d is not between 1 and %d", n, maxHistory), hint: "-n 20"}
+				return usage("-n 20", "--count %d is not between 1 and %d", n, maxHistory)
 			}
 			if since.given() && !c.Flags().Changed("count") {
 				n = maxHistory
@@ -60,7 +61,7 @@ them.`,
 				now := op.now()
 				q.Since, q.Until = since.or(time.Time{}, now), until.or(time.Time{}, now)
 				if until.given() && !q.Since.Before(q.Until) {
-					return &failure{code: exitUsage, err: fmt.Errorf("--since %s is not before --until %s", since.text, until.text)}
+					return usage("", "--since %s is not before --until %s", since.text, until.text)
 				}
 				return a.history(ctx, op, q, n, o)
 			})
@@ -89,7 +90,7 @@ func areOutcomes(words []string) error {
 		if hint == "--outcome " {
 			hint = "the outcomes are " + strings.Join(known, ", ")
 		}
-		return &failure{code: exitUsage, err: fmt.Errorf("--outcome %q is no outcome", word), hint: hint}
+		return usage(hint, "--outcome %q is no outcome", word)
 	}
 	return nil
 }
@@ -110,7 +111,8 @@ func (a *app) history(ctx context.Context, op *operator, q service.Search, n int
 	g := grid{width: columns, names: []int{1, 6}}
 	g.add("TICK", "JOB", "KIND", "OUTCOME", "TOOK", "ENDED", "REPLICA")
 	for _, e := range view.Fold(entries, n) {
-		g.add(formatTime(e.Tick), e.Job, kindWords(e.Kind, e.Attempt), e.Outcome, took(e.Took), ago(op.now(), e.Ended), e.Replica)
+		g.add(formatTime(e.Tick), e.Job, kindWords(e.Kind, e.Attempt), e.Outcome, took(e.Took),
+			ago(op.now(), e.Ended), e.Replica)
 		if e.Count > 1 {
 			g.note(fmt.Sprintf("%d ticks, the first at %s", e.Count, formatTime(e.First)))
 		}

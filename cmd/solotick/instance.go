@@ -19,7 +19,8 @@ import (
 // before, which are dead, and has killed what their commands left behind. If nothing is certain of them, it returns
 // none, and their runs are taken over when their leases are over. The place is this process' until the caller gives it
 // up; nil if it is not. A state directory that another process holds is not this one's either.
-func (a *app) holdInstance(service, replica, process string, log *slog.Logger) (dead []string, held *instance.Instance) {
+func (a *app) holdInstance(service, replica, process string,
+	log *slog.Logger) (dead []string, held *instance.Instance) {
 	dir := cmp.Or(string(a.state), a.defaultInstance(service, replica))
 	if dir == "" {
 		return nil, nil
@@ -30,8 +31,8 @@ func (a *app) holdInstance(service, replica, process string, log *slog.Logger) (
 		if a.state != "" && !errors.Is(err, instance.ErrUnsupported) {
 			level = slog.LevelWarn
 		}
-		log.Log(context.Background(), level, "restarts in place are not noticed: runs that a crash cuts short are taken over when "+
-			"their leases are over", "dir", dir, "err", err)
+		log.Log(context.Background(), level, "restarts in place are not noticed: "+
+			"runs that a crash cuts short are taken over when their leases are over", "dir", dir, "err", err)
 		if errors.Is(err, instance.ErrHeld) && a.state != "" {
 			log.Error(notKept, "err", err)
 			a.state = ""

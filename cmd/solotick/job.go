@@ -22,8 +22,9 @@ func (a *app) jobCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "job",
 		Short: "Apply, list and delete dynamic jobs",
-		Long: `A dynamic job is a job that is not in the table, but kept in Redis. All replicas have it within a second. A dynamic job can
-only send requests to the replica's own machine. Commands, requests to other hosts, and notify need a job in the table.`,
+		Long: `A dynamic job is a job that is not in the table, but kept in Redis. All replicas have it within a second.
+A dynamic job can only send requests to the replica's own machine. Commands, requests to other hosts, and notify need a
+job in the table.`,
 		Example: `  solotick job apply -c table.yaml -f remind.yaml
   solotick job list -c table.yaml
   solotick job rm -c table.yaml remind-customers`,
@@ -43,8 +44,8 @@ func (a *app) jobApplyCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "apply {FILE | -f FILE}",
 		Short: "Create or change a dynamic job",
-		Long: `Create or change a dynamic job. The file holds one job with its name and the same keys as in the table, in YAML or JSON; - is
-standard input. ${…} in the file is plain text, not a variable.`,
+		Long: `Create or change a dynamic job. The file holds one job with its name and the same keys as in the table,
+in YAML or JSON; - is standard input. ${…} in the file is plain text, not a variable.`,
 		Example: `  solotick job apply -c table.yaml remind.yaml
   solotick job apply -c table.yaml -f - <remind.yaml`,
 		Args:              atMostOneFile,
@@ -57,7 +58,9 @@ standard input. ${…} in the file is plain text, not a variable.`,
 			if err != nil {
 				return err
 			}
-			return a.withOperator(func(ctx context.Context, op *operator) error { return a.applyJob(ctx, op.as(by, false), j, o) })
+			return a.withOperator(func(ctx context.Context, op *operator) error {
+				return a.applyJob(ctx, op.as(by, false), j, o)
+			})
 		},
 	}
 	o.flag(c)
@@ -69,7 +72,7 @@ standard input. ${…} in the file is plain text, not a variable.`,
 // readJob reads one job with its name.
 func (a *app) readJob(file string) (*config.Job, error) {
 	if file == "" {
-		return nil, &failure{code: exitUsage, err: errors.New("the file with the job is missing"), hint: "solotick job apply job.yaml, or - for standard input"}
+		return nil, usage("solotick job apply job.yaml, or - for standard input", "the file with the job is missing")
 	}
 	data, err := a.readSource(file, "job")
 	if err != nil {
@@ -79,7 +82,7 @@ func (a *app) readJob(file string) (*config.Job, error) {
 		Name string `yaml:"name"`
 	}
 	if err := yaml.Unmarshal(data, &named); err == nil && named.Name == "" {
-		return nil, &failure{code: exitProblem, err: fmt.Errorf("%s: the job has no name", shownFile(file)), hint: "name: send-reminders"}
+		return nil, problem("name: send-reminders", "%s: the job has no name", shownFile(file))
 	}
 	j, err := config.ParseJob(named.Name, data)
 	var problems config.Problems
@@ -95,23 +98,23 @@ func (a *app) readJob(file string) (*config.Job, error) {
 // readSource reads a file with a job or timer; - is standard input.
 func (a *app) readSource(file, what string) ([]byte, error) {
 	if file == standardInput && a.config == standardInput {
-		return nil, &failure{code: exitUsage, err: fmt.Errorf("the table and the %s cannot both be standard input", what), hint: "-c table.yaml"}
+		return nil, usage("-c table.yaml", "the table and the %s cannot both be standard input", what)
 	}
 	in := io.Reader(os.Stdin)
 	if file != standardInput {
 		f, err := os.Open(file)
 		if err != nil {
-			return nil, &failure{code: exitCannot, err: fmt.Errorf("reading the %s: %w", what, err)}
+			return nil, cannot("", "reading the %s: %w", what, err)
 		}
 		defer f.Close()
 		in = f
 	}
 	data, err := io.ReadAll(io.LimitReader(in, config.MaxSource+1))
 	if err != nil {
-		return nil, &failure{code: exitCannot, err: fmt.Errorf("reading the %s: %w", what, err)}
+		return nil, cannot("", "reading the %s: %w", what, err)
 	}
 	if len(data) > config.MaxSource {
-		return nil, &failure{code: exitProblem, err: fmt.Errorf("%s is larger than %d KiB", shownFile(file), config.MaxSource>>10)}
+		return nil, problem("", "%s is larger than %d KiB", shownFile(file), config.MaxSource>>10)
 	}
 	return data, nil
 }
@@ -122,7 +125,7 @@ func (a *app) inFile(file string, problems config.Problems) error {
 		p.File = shownFile(file)
 		fmt.Fprintf(a.err, "%s\n", p)
 	}
-	return &failure{code: exitProblem, err: fmt.Errorf("%s has %s", shownFile(file), plural(len(problems), "problem"))}
+	return problem("", "%s has %s", shownFile(file), plural(len(problems), "problem"))
 }
 
 // variable matches what would be a variable in a table.
@@ -195,8 +198,8 @@ func (a *app) jobGetCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "get NAME",
 		Short: "Show the definition of a dynamic job",
-		Long: `Show the definition of a dynamic job, in JSON that job apply -f accepts. It includes the job's headers and body, with any
-secrets in them.`,
+		Long: `Show the definition of a dynamic job, in JSON that job apply -f accepts. It includes the job's headers
+and body, with any secrets in them.`,
 		Example: `  solotick job get -c table.yaml remind-customers >remind.json
   solotick job apply -c table.yaml -f remind.json`,
 		Args:              oneJob,

@@ -47,7 +47,7 @@ func (d stateDir) write(table []byte) error {
 	if err := os.MkdirAll(string(d), 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(string(d), lastGood+".*") // CreateTemp lets only this user read it: the table may hold secrets
+	f, err := os.CreateTemp(string(d), lastGood+".*") // for this user alone: the table may hold secrets
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,8 @@ func (d stateDir) last(broken string) (*config.Table, error) {
 		return nil, err
 	}
 	t, err := config.Parse(d.file(), source, os.LookupEnv)
-	if own, _ := config.Read(broken, os.LookupEnv); err == nil && own != nil && own.Service != "" && own.Service != t.Service {
+	own, _ := config.Read(broken, os.LookupEnv)
+	if err == nil && own != nil && own.Service != "" && own.Service != t.Service {
 		return nil, fmt.Errorf("it is of the service %q", t.Service)
 	}
 	return t, err
@@ -141,8 +142,8 @@ func (a *app) awaitTable(broken error, log *slog.Logger) (*config.Table, error) 
 		return nil, err
 	}
 	mux := http.NewServeMux()
-	for path, said := range map[string]string{
-		"/": "ok\n" + sidecar.NoTable + ", and no Redis is asked", "/metrics": "solotick_table_last_reload_successful 0"} {
+	for path, said := range map[string]string{"/": "ok\n" + sidecar.NoTable + ", and no Redis is asked",
+		"/metrics": "solotick_table_last_reload_successful 0"} {
 		mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, said) })
 	}
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: time.Second}
@@ -161,6 +162,6 @@ func (a *app) tellLastGood(t *config.Table, log *slog.Logger) {
 	if kept, err := os.Stat(a.state.file()); err == nil {
 		since = kept.ModTime().UTC().Format("2006-01-02T15:04:05Z")
 	}
-	log.Error("the table cannot be used: going on with the last good one", "file", a.config, "lastGood", a.state.file(), "kept", since,
-		"table", t.Hash)
+	log.Error("the table cannot be used: going on with the last good one",
+		"file", a.config, "lastGood", a.state.file(), "kept", since, "table", t.Hash)
 }

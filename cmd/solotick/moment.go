@@ -28,7 +28,7 @@ func (b *badValue) Error() string { return b.why }
 
 // of is the failure of that flag. Its hint is the corrected value.
 func (b *badValue) of(flag string) *failure {
-	return &failure{code: exitUsage, err: fmt.Errorf("--%s %w", flag, b), hint: "--" + flag + " " + cmp.Or(b.correct, b.forms)}
+	return usage("--"+flag+" "+cmp.Or(b.correct, b.forms), "--%s %w", flag, b)
 }
 
 // length is a duration on the command line. Its units are those of Go, and d, which is 24 hours.
@@ -43,7 +43,8 @@ func (l *length) Set(text string) error {
 	case !ok:
 		return &badValue{fmt.Sprintf("%q is not a duration", text), correctLength(text), l.example}
 	case d <= 0:
-		return &badValue{fmt.Sprintf("%s is not a positive duration", d), correctLength(strings.TrimPrefix(text, "-")), l.example}
+		positive := correctLength(strings.TrimPrefix(text, "-"))
+		return &badValue{fmt.Sprintf("%s is not a positive duration", d), positive, l.example}
 	}
 	l.Duration = d
 	return nil
@@ -84,7 +85,8 @@ func parseLength(text string) (time.Duration, bool) {
 }
 
 // looseLength matches durations as people write them.
-var looseLength = regexp.MustCompile(`(?i)^([0-9.]+) ?(s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?|w|weeks?|)$`)
+var looseLength = regexp.MustCompile(
+	`(?i)^([0-9.]+) ?(s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?|w|weeks?|)$`)
 
 // correctLength returns the duration that may have been meant; "" if there is none.
 func correctLength(text string) string {
@@ -161,8 +163,8 @@ func (m *moment) field(flag string, j config.Job, now time.Time) (service.Moment
 	}
 	if r.bare && !other.Equal(f.Time) && isTick(other) && isTick(f.Time) {
 		one, two := formatTime(f.Time), formatTime(other)
-		return f, &failure{code: exitUsage, hint: fmt.Sprintf("%s %s, or %[1]s %[3]s", flag, one, two),
-			err: fmt.Errorf("%q is two ticks of job %q: %s by the clocks of %s, and %s in UTC", m.text, j.Name, one, zone, two)}
+		return f, usage(fmt.Sprintf("%s %s, or %[1]s %[3]s", flag, one, two),
+			"%q is two ticks of job %q: %s by the clocks of %s, and %s in UTC", m.text, j.Name, one, zone, two)
 	}
 	if !r.Skipped.IsZero() {
 		f.Text += fmt.Sprintf(" (skipped by the clocks of %s, which show %s)", zone, f.In(zone).Format("15:04:05 MST"))
@@ -272,7 +274,7 @@ func correctMoment(text string) string {
 	if seconds, err := strconv.ParseInt(text, 10, 64); err == nil && len(text) == 10 {
 		return time.Unix(seconds, 0).UTC().Format(time.RFC3339)
 	}
-	for _, layout := range []string{"2006-1-2", "2006/1/2", "20060102"} { // the year first: in others the order is unclear
+	for _, layout := range []string{"2006-1-2", "2006/1/2", "20060102"} { // others leave the order open
 		if t, err := time.Parse(layout, text); err == nil {
 			return t.Format(time.DateOnly)
 		}

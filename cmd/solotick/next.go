@@ -26,8 +26,8 @@ func (a *app) nextCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "next [JOB]...",
 		Short: "Show the next ticks of each job",
-		Long: `Show the next ticks of all jobs, or of the named jobs, sorted by time. Ticks are nominal times, without jitter.
-Suspended jobs have none. With --to, all ticks before that time are shown, unless -n limits them.
+		Long: `Show the next ticks of all jobs, or of the named jobs, sorted by time. Ticks are nominal times, without
+jitter. Suspended jobs have none. With --to, all ticks before that time are shown, unless -n limits them.
 
 With --explain, also say in words what each schedule means, and what it does when the clocks change. In place of jobs,
 --explain takes one schedule, and then needs no table.`,
@@ -39,12 +39,12 @@ With --explain, also say in words what each schedule means, and what it does whe
 		ValidArgsFunction: a.completeJobs(0),
 		RunE: func(c *cobra.Command, args []string) error {
 			if n < 1 || n > maxNext {
-				return &failure{code: exitUsage, err: fmt.Errorf("--count %d is not between 1 and %d", n, maxNext), hint: "-n 5"}
+				return usage("-n 5", "--count %d is not between 1 and %d", n, maxNext)
 			}
 			now := time.Now()
 			after, end := from.or(now, now), to.or(time.Time{}, now)
 			if to.given() && !after.Before(end) {
-				return &failure{code: exitUsage, err: fmt.Errorf("--to %s is not after --from %s", to.text, after.UTC().Format(time.RFC3339))}
+				return usage("", "--to %s is not after --from %s", to.text, after.UTC().Format(time.RFC3339))
 			}
 			if to.given() && !c.Flags().Changed("count") {
 				n = maxNext + 1
@@ -92,7 +92,7 @@ func pick(t *config.Table, names []string) ([]config.Job, error) {
 		named := func(j config.Job) bool { return j.Name == name }
 		i := slices.IndexFunc(t.Jobs, named)
 		if i < 0 {
-			f := &failure{code: exitUsage, err: fmt.Errorf("the table has no job %q", name), hint: "without names, solotick next shows all jobs"}
+			f := usage("without names, solotick next shows all jobs", "the table has no job %q", name)
 			var known []string
 			for _, j := range t.Jobs {
 				known = append(known, j.Name)
@@ -135,8 +135,8 @@ func next(jobs []config.Job, after, end time.Time, n int) ([]tickJSON, error) {
 				break
 			}
 			if n > maxNext && len(rows) == maxNext {
-				return nil, &failure{code: exitUsage, err: fmt.Errorf("there are more than %d ticks before --to", maxNext),
-					hint: "--to " + rows[len(rows)-1].Tick + ", or -n 5"}
+				return nil, usage("--to "+rows[len(rows)-1].Tick+", or -n 5",
+					"there are more than %d ticks before --to", maxNext)
 			}
 			rows = append(rows, tickJSON{j.Name, at.UTC().Format(time.RFC3339), at, j.TimeZone})
 		}
@@ -154,7 +154,8 @@ func (a *app) explainNone(jobs []config.Job, rows []tickJSON, to string) {
 		case j.Suspend:
 			fmt.Fprintf(a.err, "note: job %q is suspended\n", j.Name)
 		case j.Schedule == nil:
-			fmt.Fprintf(a.err, "note: the ticks of job %q are not known: its schedule or zone has a variable that is not set\n", j.Name)
+			fmt.Fprintf(a.err, "note: the ticks of job %q are not known: "+
+				"its schedule or zone has a variable that is not set\n", j.Name)
 		case !slices.ContainsFunc(rows, func(r tickJSON) bool { return r.Job == j.Name }):
 			said := "has no more ticks"
 			if to != "" {

@@ -15,7 +15,8 @@ import (
 
 // password returns the password of a user as the table says where to get it, and nil if the table does not say. A
 // command that runs for it ends with ctx, and is waited for as long as patience says.
-func password(ctx context.Context, c config.Redis, user string, patience time.Duration, log *slog.Logger) *rds.Password {
+func password(ctx context.Context, c config.Redis, user string, patience time.Duration,
+	log *slog.Logger) *rds.Password {
 	failed := func(err error) { log.Warn("cannot get the password of Redis", "err", err) }
 	if c.PasswordFile != "" {
 		file := credentials.Password(c.PasswordFile, failed)
@@ -44,7 +45,7 @@ func passwordError(key string, err error) error {
 
 // passwordSource returns what gets the password, and the table's key for it; nil if neither a command nor a cloud does.
 func passwordSource(c config.Redis, user string) (key string, get rds.PasswordSource) {
-	id := c.Identity
+	id, token := c.Identity, identity.Azure
 	switch {
 	case len(c.PasswordCommand) > 0:
 		again := c.PasswordRefresh
@@ -63,9 +64,9 @@ func passwordSource(c config.Redis, user string) (key string, get rds.PasswordSo
 		if id.AWS.Service == config.MemoryDB {
 			aws.Service = "memorydb"
 		}
-		return "identity", func(ctx context.Context) (string, time.Duration, error) { return aws.Token(ctx, os.Getenv) }
+		token = aws.Token
 	case id.Google:
-		return "identity", func(ctx context.Context) (string, time.Duration, error) { return identity.Google(ctx, os.Getenv) }
+		token = identity.Google
 	}
-	return "identity", func(ctx context.Context) (string, time.Duration, error) { return identity.Azure(ctx, os.Getenv) }
+	return "identity", func(ctx context.Context) (string, time.Duration, error) { return token(ctx, os.Getenv) }
 }

@@ -28,13 +28,13 @@ func (a *app) pauseCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "pause {JOB... | --all} --reason TEXT",
 		Short: "Pause jobs on all replicas",
-		Long: `Pause jobs on all replicas until they are resumed or the given time is reached. Replicas skip the ticks that come due during
-the pause, for good. Runs that wait by trigger, rerun or backfill wait on. Runs under way go on, and so does what is asked
-for while the job is paused.
+		Long: `Pause jobs on all replicas until they are resumed or the given time is reached. Replicas skip the ticks
+that come due during the pause, for good. Runs that wait by trigger, rerun or backfill wait on. Runs under way go on,
+and so does what is asked for while the job is paused.
 
-A job can have two pauses, its own and that of --all, and runs when neither is set. Pausing a job again replaces the reason
-and the end of its own pause; --all does not change it. --all pauses the jobs that exist now, not jobs that are added later.
-A pattern such as 'send-*' stands for the jobs that exist now and match it.
+A job can have two pauses, its own and that of --all, and runs when neither is set. Pausing a job again replaces the
+reason and the end of its own pause; --all does not change it. --all pauses the jobs that exist now, not jobs that are
+added later. A pattern such as 'send-*' stands for the jobs that exist now and match it.
 
 A pause is lost if Redis loses its data; to be sure, set suspend: true in the table.`,
 		Example: `  solotick pause -c table.yaml send-invoices --reason "database migration"
@@ -62,8 +62,8 @@ A pause is lost if Redis loses its data; to be sure, set suspend: true in the ta
 }
 
 func (f *pauseFlags) check() error {
-	return service.CheckPause(service.Field{Name: "--reason", Text: f.reason}, service.Field{Name: "--until", Text: f.until.text},
-		service.Field{Name: "--for", Text: f.span.String()})
+	return service.CheckPause(service.Field{Name: "--reason", Text: f.reason},
+		service.Field{Name: "--until", Text: f.until.text}, service.Field{Name: "--for", Text: f.span.String()})
 }
 
 // end returns when the pause ends; zero if it lasts until it is resumed.
@@ -77,7 +77,7 @@ func (f *pauseFlags) end(ctx context.Context, op *operator) (time.Time, error) {
 	now := op.now()
 	until := f.until.read(now, time.UTC).First
 	if !until.After(now) {
-		return time.Time{}, &failure{code: exitUsage, err: fmt.Errorf("--until %s has passed: Redis' clock is at %s", f.until.text, view.Stamp(now))}
+		return time.Time{}, usage("", "--until %s has passed: Redis' clock is at %s", f.until.text, view.Stamp(now))
 	}
 	return until, nil
 }

@@ -15,11 +15,11 @@ func (a *app) purgeCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "purge --yes",
 		Short: "Remove all that Redis keeps of a service",
-		Long: `Remove all keys of a service from Redis, for good: claims, locks, history, pauses, timers and dynamic jobs. Without --yes,
-only count them.
+		Long: `Remove all keys of a service from Redis, for good: claims, locks, history, pauses, timers and dynamic
+jobs. Without --yes, only count them.
 
-Purge refuses while a replica of the service lives. End the replicas first: with --force, a live replica loses its locks in
-the middle of its runs, and forgets which ticks were fired. A purge that was cut short can be repeated.
+Purge refuses while a replica of the service lives. End the replicas first: with --force, a live replica loses its locks
+in the middle of its runs, and forgets which ticks were fired. A purge that was cut short can be repeated.
 
 The Redis user needs the commands SCAN and UNLINK, which a replica does not need. In a Cluster, only the server that has
 the service's hash slot is scanned.`,
@@ -29,7 +29,9 @@ the service's hash slot is scanned.`,
 		Args:              noArguments,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(*cobra.Command, []string) error {
-			return a.withOperator(func(ctx context.Context, op *operator) error { return a.purge(ctx, op, yes, force, o) })
+			return a.withOperator(func(ctx context.Context, op *operator) error {
+				return a.purge(ctx, op, yes, force, o)
+			})
 		},
 	}
 	o.flag(c)
@@ -52,8 +54,8 @@ func (a *app) purge(ctx context.Context, op *operator, yes, force bool, o output
 		return err
 	}
 	if p.Keys > 0 && !yes {
-		return &failure{code: exitUsage, err: fmt.Errorf("service %s has %s in Redis, and purge removes nothing without --yes", p.Service, plural(p.Keys, "key")),
-			hint: "--yes removes all of them, for good"}
+		return usage("--yes removes all of them, for good",
+			"service %s has %s in Redis, and purge removes nothing without --yes", p.Service, plural(p.Keys, "key"))
 	}
 	text := func(format string, args ...any) {
 		if o != "json" {

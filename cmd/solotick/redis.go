@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"crypto/tls"
-	"errors"
-	"fmt"
 	"log/slog"
 	"net/url"
 	"time"
@@ -30,14 +28,16 @@ func (a *app) redisURL(t *config.Table) (string, error) {
 	case t.Redis.URL != "" || t.Redis.Sentinel != nil || t.Redis.Cluster != nil:
 		return t.Redis.URL, nil
 	}
-	return "", &failure{code: exitCannot, err: errors.New("no Redis is configured, and without one every replica would fire every tick"),
-		hint: "add to the table `redis: {url: redis://HOST:6379/0}`, or `redis: {url: embedded}` to try it out on one machine"}
+	return "", cannot("add to the table `redis: {url: redis://HOST:6379/0}`, "+
+		"or `redis: {url: embedded}` to try it out on one machine",
+		"no Redis is configured, and without one every replica would fire every tick")
 }
 
 // connect makes a client for the address, or if it is "" for the table's Sentinels or Cluster. It sends nothing yet.
-// While there is no new password, log says why. ctx ends a command that gets one;
-// patience is how long that one is waited for here.
-func connect(ctx context.Context, c config.Redis, address string, patience time.Duration, log *slog.Logger) (redis.UniversalClient, error) {
+// While there is no new password, log says why. ctx ends a command that gets one; patience is how long that one is
+// waited for here.
+func connect(ctx context.Context, c config.Redis, address string, patience time.Duration,
+	log *slog.Logger) (redis.UniversalClient, error) {
 	if address == config.Embedded {
 		return connectEmbedded(c, embedded.Find(embeddedAddrs...))
 	}
@@ -53,7 +53,7 @@ func connect(ctx context.Context, c config.Redis, address string, patience time.
 	}
 	if c.TLS != nil {
 		if o.TLSConfig, err = tlsConfig(c.TLS, o.TLSConfig); err != nil {
-			return nil, &failure{code: exitCannot, err: fmt.Errorf("setting up TLS for Redis: %w", err)}
+			return nil, cannot("", "setting up TLS for Redis: %w", err)
 		}
 	}
 	return lock.NewClient(o, c.Timeout), nil
@@ -62,8 +62,8 @@ func connect(ctx context.Context, c config.Redis, address string, patience time.
 // connectEmbedded makes a client for the embedded store at an address.
 func connectEmbedded(c config.Redis, at string) (redis.UniversalClient, error) {
 	if c.WaitReplicas > 0 {
-		return nil, &failure{code: exitCannot, err: errors.New("the table has redis.waitReplicas, and the embedded store has no replicas"),
-			hint: "remove waitReplicas to try the table out on one machine"}
+		return nil, cannot("remove waitReplicas to try the table out on one machine",
+			"the table has redis.waitReplicas, and the embedded store has no replicas")
 	}
 	return lock.NewClient(redis.UniversalOptions{Addrs: []string{at}}, c.Timeout), nil
 }
@@ -78,8 +78,8 @@ func servers(c config.Redis, address string) (redis.UniversalOptions, error) {
 			return o, err
 		}
 		if c.TLS != nil && u.TLSConfig == nil { // otherwise --redis would send the table's password unencrypted
-			return o, &failure{code: exitCannot, err: errors.New("the table has redis.tls, and the Redis URL does not ask for TLS"),
-				hint: "write rediss:// to encrypt the connection"}
+			return o, cannot("write rediss:// to encrypt the connection",
+				"the table has redis.tls, and the Redis URL does not ask for TLS")
 		}
 		o.Addrs, o.DB, o.Username, o.Password, o.TLSConfig = []string{u.Addr}, u.DB, u.Username, u.Password, u.TLSConfig
 		return o, nil
@@ -90,7 +90,7 @@ func servers(c config.Redis, address string) (redis.UniversalOptions, error) {
 		if c.Sentinel.PasswordFile != "" {
 			var err error
 			if o.SentinelPassword, err = credentials.Password(c.Sentinel.PasswordFile, nil).Now(); err != nil {
-				return o, &failure{code: exitCannot, err: fmt.Errorf("reading the password of the Sentinels: %w", err)}
+				return o, cannot("", "reading the password of the Sentinels: %w", err)
 			}
 		}
 	}
@@ -105,17 +105,17 @@ func servers(c config.Redis, address string) (redis.UniversalOptions, error) {
 func parseURL(address string) (*redis.Options, error) {
 	u, err := url.Parse(address)
 	if err == nil && u.Scheme != "unix" && u.RawQuery != "" {
-		return nil, &failure{code: exitCannot, err: errors.New("the Redis URL has options after ?, which have no effect"),
-			hint: "use the keys under redis in the table instead: timeout, username, tls"}
+		return nil, cannot("use the keys under redis in the table instead: timeout, username, tls",
+			"the Redis URL has options after ?, which have no effect")
 	}
 	if err := config.CheckRedisURL(address); err != nil {
-		return nil, &failure{code: exitCannot, err: fmt.Errorf("the Redis URL of --redis or %s cannot be read: %w", redisVariable, err),
-			hint: "it looks like redis://HOST:6379/0, rediss://… for TLS, unix:///run/redis.sock?db=0, or embedded; " +
-				"in a password write special characters as %2F"}
+		return nil, cannot("it looks like redis://HOST:6379/0, rediss://… for TLS, unix:///run/redis.sock?db=0, "+
+			"or embedded; in a password write special characters as %2F",
+			"the Redis URL of --redis or %s cannot be read: %w", redisVariable, err)
 	}
 	o, err := redis.ParseURL(address)
 	if err != nil {
-		return nil, &failure{code: exitCannot, err: errors.New("the Redis URL cannot be read")}
+		return nil, cannot("", "the Redis URL cannot be read")
 	}
 	return o, nil
 }

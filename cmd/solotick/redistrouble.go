@@ -38,7 +38,7 @@ func where(c config.Redis, address string) string {
 func unreachable(where string, err error) *failure {
 	d := diagnosis.Of(err)
 	redis := "Redis (" + where + ")"
-	return &failure{code: exitCannot, err: fmt.Errorf("%s %s: %s", redis, d.Says, d.Reason), hint: d.Hint}
+	return cannot(d.Hint, "%s %s: %s", redis, d.Says, d.Reason)
 }
 
 // warnOfPassword warns of a password in --redis. Only the same user can see one in an environment variable.

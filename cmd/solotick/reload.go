@@ -26,8 +26,8 @@ var complainEvery = time.Minute
 // reloadWhenTold reloads the table whenever its file changes or SIGHUP arrives, until ctx ends. source is the content
 // of the file that the table in force was read from; nil if that was another file. It calls end if a replica without a
 // table needs a restart for the one that it now has: there is nothing to keep.
-func (a *app) reloadWhenTold(ctx context.Context, background *sync.WaitGroup, s *sidecar.Sidecar, source []byte, end func(error),
-	log *slog.Logger) {
+func (a *app) reloadWhenTold(ctx context.Context, background *sync.WaitGroup, s *sidecar.Sidecar, source []byte,
+	end func(error), log *slog.Logger) {
 	inForce := sha256.Sum256(source)
 	told := make(chan os.Signal, 1)
 	signal.Notify(told, syscall.SIGHUP)

@@ -20,10 +20,10 @@ func (a *app) rerunCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "rerun JOB",
 		Short: "Run a failed tick again",
-		Long: `Run a tick of the job's schedule again, on one of the replicas, even if the job is paused: the newest tick that failed, or
-the one of --tick. The run has the tick's own Idempotency-Key. --force also runs a tick that did not fail.
+		Long: `Run a tick of the job's schedule again, on one of the replicas, even if the job is paused: the newest
+tick that failed, or that of --tick. The run has the tick's own Idempotency-Key. --force also runs any other.
 
-rerun runs one past tick under its own key, trigger runs the job now under a new tick, and backfill runs all ticks of a range.
+rerun runs one past tick under its own key, trigger the job now under a new tick, and backfill all ticks of a range.
 
 With --wait the exit code is 0 only if the run succeeded.`,
 		Example: `  solotick rerun -c table.yaml send-invoices
@@ -44,7 +44,8 @@ With --wait the exit code is 0 only if the run succeeded.`,
 	return c
 }
 
-func (a *app) rerun(ctx context.Context, op *operator, name string, given moment, force bool, wait waitFlags, o output) error {
+func (a *app) rerun(ctx context.Context, op *operator, name string, given moment, force bool,
+	wait waitFlags, o output) error {
 	j, err := op.Claimed(ctx, name)
 	if err != nil {
 		return err

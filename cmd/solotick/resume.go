@@ -19,11 +19,11 @@ func (a *app) resumeCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "resume {JOB... | --all}",
 		Short: "Resume paused jobs",
-		Long: `Resume paused jobs. The ticks of the pause stay skipped: a job goes on with the next tick of its schedule.
+		Long: `Resume paused jobs. The ticks of the pause stay skipped: a job goes on with its next tick.
 
-With the name of a job, resume ends the job's own pause. With --all, it ends the pause of "pause --all". Neither ends the
-other: if one of them is still set, the job stays paused, and a note says so. A pattern such as 'send-*' stands for the jobs
-that match it.`,
+With the name of a job, resume ends the job's own pause. With --all, it ends the pause of "pause --all". Neither ends
+the other: if one of them is still set, the job stays paused, and a note says so. A pattern such as 'send-*' stands for
+the jobs that match it.`,
 		Example: `  solotick resume -c table.yaml send-invoices
   solotick resume -c table.yaml 'send-*'
   solotick resume -c table.yaml --all`,
@@ -77,13 +77,14 @@ func (a *app) noteStillPaused(ctx context.Context, op *operator, jobs []string) 
 	if err != nil { // the jobs are resumed; only the note is missing
 		return
 	}
+	note := func(job, by string, p *service.Pause) {
+		if p != nil {
+			fmt.Fprintf(a.err, "note: %s stays paused %s by %s%s: %s\n",
+				job, untilWords(p.Until), by, ofWords(p), p.Reason)
+		}
+	}
 	for _, job := range jobs {
-		standing := standings[job]
-		if p := standing.Paused; p != nil {
-			fmt.Fprintf(a.err, "note: %s stays paused %s by its own pause%s: %s\n", job, untilWords(p.Until), ofWords(p), p.Reason)
-		}
-		if p := standing.PausedAll; p != nil {
-			fmt.Fprintf(a.err, "note: %s stays paused %s by pause --all%s: %s\n", job, untilWords(p.Until), ofWords(p), p.Reason)
-		}
+		note(job, "its own pause", standings[job].Paused)
+		note(job, "pause --all", standings[job].PausedAll)
 	}
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -36,7 +35,7 @@ type app struct {
 	state     stateDir
 	logFormat string
 	logLevel  string
-	operate   lock.Options // the clock of the verbs, and their least timeout; zero except in tests, since a busy machine may be slow
+	operate   lock.Options // the clock of the verbs, and their least timeout; zero except in tests
 }
 
 // commandLine runs one command line and returns the exit code.
@@ -62,7 +61,7 @@ func (a *app) commandLine(args []string) int {
 		}
 	}
 	if written.err != nil { // the output is incomplete, whatever the verb's own result is
-		code = (&failure{code: exitCannot, err: fmt.Errorf("the output could not be written: %w", written.err)}).tell(errOut)
+		code = cannot("", "the output could not be written: %w", written.err).tell(errOut)
 	}
 	return code
 }
@@ -71,8 +70,8 @@ func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "solotick",
 		Short: "Cron beside every replica, each tick fired by exactly one",
-		Long: `Solotick runs beside every replica of a service, reads one YAML cron table, and makes sure that each tick of each job
-is fired by exactly one replica.`,
+		Long: `Solotick runs beside every replica of a service, reads one YAML cron table, and makes sure that each tick
+of each job is fired by exactly one replica.`,
 		Example: `  solotick run -c table.yaml
   solotick validate -c table.yaml
   solotick next -c table.yaml -n 3`,
@@ -88,12 +87,14 @@ is fired by exactly one replica.`,
 	// Each verb has the flags that it uses, and no others.
 	root.AddCommand(a.versionCommand(), a.completionCommand(), a.schemaCommand(), a.toyAppCommand(),
 		a.tableFlag(a.tryCommand()), a.tableFlag(a.validateCommand()), a.tableFlag(a.nextCommand()),
-		a.tableFlag(a.drainCommand()), a.tableFlag(a.redisFlag(a.runCommand())), a.tableFlag(a.redisFlag(a.backfillCommand())))
+		a.tableFlag(a.drainCommand()), a.tableFlag(a.redisFlag(a.runCommand())),
+		a.tableFlag(a.redisFlag(a.backfillCommand())))
 	// These work without a table.
-	for _, c := range []*cobra.Command{a.statusCommand(), a.whyCommand(), a.historyCommand(), a.eventsCommand(), a.triggerCommand(),
-		a.rerunCommand(), a.cancelCommand(), a.pauseCommand(), a.resumeCommand(),
+	for _, c := range []*cobra.Command{a.statusCommand(), a.whyCommand(), a.historyCommand(), a.eventsCommand(),
+		a.triggerCommand(), a.rerunCommand(), a.cancelCommand(), a.pauseCommand(), a.resumeCommand(),
 		a.timerCommand(), a.jobCommand(), a.doctorCommand(), a.purgeCommand()} {
-		c.PersistentFlags().StringVar(&a.service, "service", "", "`name` of the service, instead of a table; needs --redis")
+		c.PersistentFlags().StringVar(&a.service, "service", "",
+			"`name` of the service, instead of a table; needs --redis")
 		root.AddCommand(a.tableFlag(a.redisFlag(c)))
 	}
 	return root
@@ -101,22 +102,25 @@ is fired by exactly one replica.`,
 
 // tableFlag adds -c to a verb that reads the table, and to its own verbs.
 func (a *app) tableFlag(c *cobra.Command) *cobra.Command {
-	said := "`file` with the table, or a directory of such files; - is standard input"
-	if c.Name() == "run" {
-		said = "`file` with the table, or a directory of such files"
+	said := "`file` with the table, or a directory of such files"
+	if c.Name() != "run" {
+		said += "; - is standard input"
 	}
-	c.PersistentFlags().StringVarP(&a.config, "config", "c", env(configVariable, "/etc/solotick/table.yaml"), said+" (env SOLOTICK_CONFIG)")
+	c.PersistentFlags().StringVarP(&a.config, "config", "c", env(configVariable, "/etc/solotick/table.yaml"),
+		said+" (env SOLOTICK_CONFIG)")
 	return c
 }
 
 // replicaFlag adds --replica to a verb that runs jobs.
 func (a *app) replicaFlag(c *cobra.Command) {
-	c.Flags().StringVar(&a.replica, "replica", os.Getenv(replicaVariable), "`name` of this replica (env SOLOTICK_REPLICA, else POD_NAME, else the host name)")
+	c.Flags().StringVar(&a.replica, "replica", os.Getenv(replicaVariable),
+		"`name` of this replica (env SOLOTICK_REPLICA, else POD_NAME, else the host name)")
 }
 
 // redisFlag adds --redis to a verb that connects to Redis, and to its own verbs.
 func (a *app) redisFlag(c *cobra.Command) *cobra.Command {
-	c.PersistentFlags().StringVar(&a.redis, "redis", os.Getenv(redisVariable), "`URL` of Redis, instead of the table's (env SOLOTICK_REDIS_URL)")
+	c.PersistentFlags().StringVar(&a.redis, "redis", os.Getenv(redisVariable),
+		"`URL` of Redis, instead of the table's (env SOLOTICK_REDIS_URL)")
 	c.PersistentFlags().Lookup("redis").DefValue = "" // help shows defaults, and this one may hold a password
 	return c
 }
@@ -142,7 +146,8 @@ func helpCommand() *cobra.Command {
 // offer lets shells complete the values of a flag. It fails only for a flag that does not exist, which every test would
 // show.
 func offer(c *cobra.Command, flag string, values ...string) {
-	if err := c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+	completed := cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
+	if err := c.RegisterFlagCompletionFunc(flag, completed); err != nil {
 		panic(err)
 	}
 }
@@ -158,8 +163,7 @@ func env(name, otherwise string) string {
 func (a *app) logger() (*slog.Logger, error) {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(a.logLevel)); err != nil || strings.ContainsAny(a.logLevel, "+-") {
-		return nil, &failure{code: exitUsage, err: fmt.Errorf("--log-level %q is none of debug, info, warn, error", a.logLevel),
-			hint: "--log-level info"}
+		return nil, usage("--log-level info", "--log-level %q is none of debug, info, warn, error", a.logLevel)
 	}
 	switch a.logFormat {
 	case "text":
@@ -167,7 +171,7 @@ func (a *app) logger() (*slog.Logger, error) {
 	case "json":
 		return slog.New(slog.NewJSONHandler(a.err, &slog.HandlerOptions{Level: level, ReplaceAttr: secondsInJSON})), nil
 	}
-	return nil, &failure{code: exitUsage, err: fmt.Errorf("--log-format %q is neither text nor json", a.logFormat), hint: "--log-format json"}
+	return nil, usage("--log-format json", "--log-format %q is neither text nor json", a.logFormat)
 }
 
 // jsonLog is the log if its lines are JSON: then all that run says is. Otherwise it is nil.
@@ -207,7 +211,7 @@ func (o *output) flag(c *cobra.Command) *cobra.Command {
 
 func (o *output) check() error {
 	if *o != "text" && *o != "json" {
-		return &failure{code: exitUsage, err: fmt.Errorf("--output %q is neither text nor json", string(*o)), hint: "-o json"}
+		return usage("-o json", "--output %q is neither text nor json", string(*o))
 	}
 	return nil
 }

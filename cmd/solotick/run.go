@@ -36,26 +36,26 @@ func (a *app) runCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run",
 		Short: "Run one replica: claim ticks in Redis and run their jobs",
-		Long: `Run one replica: at each tick of the table, try to claim the tick in Redis, and run the job if this replica gets it.
+		Long: `Run one replica: at each tick of the table, try to claim it in Redis, and run the job if that works.
 
 The table is reloaded when its file changes, and at SIGHUP; a table with problems changes nothing. With --state-dir, the
-replica keeps a copy of the table in force in that directory. If it starts again with the same directory while the table has
-problems, it goes on with the copy, and says so in its log, health and status. Without a copy, it refuses to start;
-with --start-anyway, it serves its endpoints, fires nothing, logs an error each minute, and begins when the table is mended.
+replica keeps a copy of the table in force in that directory. If it starts again with the same directory while the table
+has problems, it goes on with the copy, and says so in its log, health and status. Without a copy, it refuses to start;
+with --start-anyway, it serves its endpoints, fires nothing, logs an error each minute, and begins with a good table.
 
 A replica that is killed and started again in the same place takes over the runs that it left at once, and not only when
-their leases are over. The place is the directory of --state-dir; without it, a directory of the service and the replica's
-name below $XDG_RUNTIME_DIR/solotick or /run/solotick. Give each replica a directory of its own.
+their leases are over. The place is the directory of --state-dir; without it, a directory of the service and the
+replica's name below $XDG_RUNTIME_DIR/solotick or /run/solotick. Give each replica a directory of its own.
 
-With --observe, the replica takes ticks as ever, but calls no job and sends no pings: run it so beside the old cron, and see in
-history, status and metrics what it would have fired. Start all replicas of the service with it, or none: a tick that an observing
-replica takes is not fired by the others.
+With --observe, the replica takes ticks as ever, but calls no job and sends no pings: run it so beside the old cron, and
+see in history, status and metrics what it would have fired. Start all replicas of the service with it, or none: a tick
+that an observing replica takes is not fired by the others.
 
-For several replicas on one machine, give each free ports: --listen 127.0.0.1:0 --admin 127.0.0.1:0. Drain such a replica with
-drain --admin and the address that it logs.
+For several replicas on one machine, give each free ports: --listen 127.0.0.1:0 --admin 127.0.0.1:0. Drain such a
+replica with drain --admin and the address that it logs.
 
-On SIGTERM and SIGINT the replica takes no new ticks, and running jobs get the table's shutdownGrace to end. A second signal
-ends it at once. A SIGTERM within one second of another SIGTERM is ignored.
+On SIGTERM and SIGINT the replica takes no new ticks, and running jobs get the table's shutdownGrace to end. A second
+signal ends it at once. A SIGTERM within one second of another SIGTERM is ignored.
 
 A table with redis.url: embedded is for trying out on one machine. For it the log begins at level debug, so that each
 replica also says which ticks another one has fired.`,
@@ -65,7 +65,7 @@ replica also says which ticks another one has fired.`,
   solotick run -c table.yaml --observe`,
 		Args:              noArguments,
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(c *cobra.Command, _ []string) error { return a.run(observe, c.Flag("log-level").Changed) },
+		RunE:              func(c *cobra.Command, _ []string) error { return a.run(c, observe) },
 	}
 	f := c.Flags()
 	a.replicaFlag(c)
@@ -81,12 +81,11 @@ replica also says which ticks another one has fired.`,
 	return c
 }
 
-// run runs one replica, which calls no job if it only observes. levelGiven says that the user chose the level of the
-// log.
-func (a *app) run(observe, levelGiven bool) error {
+// run runs one replica, which calls no job if it only observes.
+func (a *app) run(c *cobra.Command, observe bool) error {
 	if a.config == standardInput {
-		return &failure{code: exitUsage, err: errors.New("run needs a file with the table: it reads the file again when that changes"),
-			hint: "solotick run -c table.yaml"}
+		return usage("solotick run -c table.yaml",
+			"run needs a file with the table: it reads the file again when that changes")
 	}
 	log, err := a.logger()
 	if err != nil {
@@ -102,7 +101,7 @@ func (a *app) run(observe, levelGiven bool) error {
 	if err != nil {
 		return err
 	}
-	if (t.Redis.URL == config.Embedded || address == config.Embedded) && !levelGiven {
+	if (t.Redis.URL == config.Embedded || address == config.Embedded) && !c.Flag("log-level").Changed {
 		// Such a table is for trying out, and its user wants to see that the other replicas skip a tick. At level info,
 		// only the replica that fires it says so.
 		a.logLevel = "debug"
@@ -119,7 +118,7 @@ func (a *app) run(observe, levelGiven bool) error {
 	process := uuid.NewString()
 	dead, place := a.holdInstance(t.Service, replica, process, log)
 	defer place.Close()
-	if broken != nil && a.state == "" && t.MaxRunning >= 0 { // the last good table is that of the process that holds the place
+	if broken != nil && a.state == "" && t.MaxRunning >= 0 { // the last good table is of the process in the place
 		return a.refused(broken)
 	}
 
@@ -140,7 +139,8 @@ func (a *app) run(observe, levelGiven bool) error {
 	if os.Getpid() == 1 {
 		background.Go(func() { command.Reap(serving, log) })
 	}
-	store, err := service.New(client, t.Service, lock.Options{Timeout: t.Redis.Timeout, WaitReplicas: t.Redis.WaitReplicas, Fates: t.Redis.Fates})
+	store, err := service.New(client, t.Service,
+		lock.Options{Timeout: t.Redis.Timeout, WaitReplicas: t.Redis.WaitReplicas, Fates: t.Redis.Fates})
 	if err != nil {
 		return &failure{code: exitCannot, err: err}
 	}
@@ -163,7 +163,8 @@ func (a *app) run(observe, levelGiven bool) error {
 	}
 	callbacks := callbacksAt(own)
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	if observe {
 		log.Warn("observing: ticks are taken, and no job is called")
 	}
@@ -182,7 +183,8 @@ func (a *app) run(observe, levelGiven bool) error {
 		a.state.keep(source, log)
 	}
 	serve(serving, &background, health, servesHealth, admin.Server(s, registry, log), log)
-	api := admin.APIServer(admin.Options{Replica: s, Name: replica, Version: buildVersion(), Redis: at, Store: store, Callbacks: callbacks, Log: log})
+	api := admin.APIServer(admin.Options{Replica: s, Name: replica, Version: buildVersion(), Redis: at, Store: store,
+		Callbacks: callbacks, Log: log})
 	serve(serving, &background, own, servesAdmin, api, log)
 	a.reloadWhenTold(serving, &background, s, source, end, log)
 	background.Go(func() { returnMemory(serving) })
@@ -208,7 +210,8 @@ func mayJoin(ctx context.Context, store *service.Store, replica string, log *slo
 	now, _ := store.Now()
 	for _, r := range all {
 		switch {
-		case r.Name == replica && r.Environment == own, r.Ready == service.Draining, now.Sub(r.Seen) > service.HeartbeatTimeout:
+		case r.Name == replica && r.Environment == own, r.Ready == service.Draining,
+			now.Sub(r.Seen) > service.HeartbeatTimeout:
 			// its predecessor, or one that is soon gone
 		case r.Environment == own:
 			return nil
@@ -219,8 +222,8 @@ func mayJoin(ctx context.Context, store *service.Store, replica string, log *slo
 	if theirs == "" {
 		return nil
 	}
-	return &failure{code: exitCannot, err: fmt.Errorf("this replica is of environment %q, and would take the ticks of %q", own, theirs),
-		hint: "use another service name or database, or join them with " + environVariable + "=" + theirs}
+	return cannot("use another service name or database, or join them with "+environVariable+"="+theirs,
+		"this replica is of environment %q, and would take the ticks of %q", own, theirs)
 }
 
 // passwordPatience is how long the health endpoints wait for the first password, so that a replica whose command hangs
@@ -229,7 +232,8 @@ const passwordPatience = time.Second
 
 // store returns a client for Redis, and the place of Redis in words. It serves or joins the embedded store first, if
 // that is the address.
-func (a *app) store(ctx context.Context, background *sync.WaitGroup, c config.Redis, address string, log *slog.Logger) (redis.UniversalClient, string, error) {
+func (a *app) store(ctx context.Context, background *sync.WaitGroup, c config.Redis, address string,
+	log *slog.Logger) (redis.UniversalClient, string, error) {
 	if address != config.Embedded {
 		client, err := connect(ctx, c, address, passwordPatience, log)
 		return client, where(c, address), err
@@ -246,7 +250,7 @@ func (a *app) store(ctx context.Context, background *sync.WaitGroup, c config.Re
 func serveEmbedded(ctx context.Context, background *sync.WaitGroup, log *slog.Logger) (at string, err error) {
 	store, err := embedded.Open(embeddedAddrs...)
 	if err != nil {
-		return "", &failure{code: exitCannot, err: err, hint: "end the other program, or name a Redis with --redis redis://HOST:6379/0"}
+		return "", &failure{exitCannot, err, "end the other program, or name a Redis with --redis redis://HOST:6379/0"}
 	}
 	at = store.At()
 	if usual := embeddedAddrs[0]; at != usual && store.Serving() {
@@ -315,15 +319,15 @@ func (a *app) replicaName(oneMachine bool) (string, error) {
 	if name == "" {
 		host, err := os.Hostname()
 		if err != nil {
-			return "", &failure{code: exitCannot, err: fmt.Errorf("naming the replica: %w", err), hint: "--replica NAME"}
+			return "", cannot("--replica NAME", "naming the replica: %w", err)
 		}
 		name = host
 		if oneMachine {
 			name = fmt.Sprintf("%s-%d", host, os.Getpid())
 		}
 	}
-	if len(name) > 253 || strings.ContainsFunc(name, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }) {
-		return "", &failure{code: exitUsage, err: fmt.Errorf("--replica %q is not one word of at most 253 bytes", name), hint: "--replica NAME"}
+	if len(name) > 253 || strings.ContainsFunc(name, func(r rune) bool { return r == ' ' || !unicode.IsPrint(r) }) {
+		return "", usage("--replica NAME", "--replica %q is not one word of at most 253 bytes", name)
 	}
 	return name, nil
 }
@@ -356,14 +360,15 @@ func listen(addr, key, what string) (net.Listener, error) {
 	}
 	l, err := admin.Listen(addr)
 	if err != nil {
-		return nil, &failure{code: exitCannot, err: fmt.Errorf("serving %s: %w", what, err),
-			hint: "set `" + key + "` in the table to another address (or --" + key + " of run), or to \"\" to switch it off"}
+		return nil, cannot("set `"+key+"` in the table to another address (or --"+key+" of run), "+
+			`or to "" to switch it off`, "serving %s: %w", what, err)
 	}
 	return l, nil
 }
 
 // serve serves until ctx ends, if there is a listener.
-func serve(ctx context.Context, background *sync.WaitGroup, l net.Listener, what string, server *http.Server, log *slog.Logger) {
+func serve(ctx context.Context, background *sync.WaitGroup, l net.Listener, what string, server *http.Server,
+	log *slog.Logger) {
 	if l == nil {
 		return
 	}

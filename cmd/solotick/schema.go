@@ -16,12 +16,12 @@ func (a *app) schemaCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON Schema of the table, for editors",
-		Long: `Print the JSON Schema of the table. With it, an editor that uses the YAML language server completes and explains keys, and
-marks mistakes. The table must begin with the line
+		Long: `Print the JSON Schema of the table. With it, an editor that uses the YAML language server completes and
+explains keys, and marks mistakes. The table must begin with the line
 
   # yaml-language-server: $schema=table.schema.json
 
-The schema judges single values. Only ` + "`solotick validate`" + ` finds the rest, such as a schedule that never ticks.`,
+The schema judges single values. Only solotick validate finds the rest, such as a schedule that never ticks.`,
 		Example:           `  solotick schema >table.schema.json`,
 		Args:              noArguments,
 		ValidArgsFunction: cobra.NoFileCompletions,

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -27,14 +26,13 @@ func (a *app) statusCommand() *cobra.Command {
 		// The names that other tools have for it.
 		SuggestFor: []string{"list", "ps", "get", "show"},
 		Short:      "Show the state of all jobs and replicas",
-		Long: `Show how the service fares, in one line; then its jobs, those that need a person first: failing, overdue, missed, never run.
-The columns show the last run of the schedule, and notes below a job what else matters: since when it fails, a newer run by
-hand, pauses, running and waiting ticks, new skips. Then show for each replica its version, table, clock offset and
-readiness. With JOB, show all about one job. Times are UTC, by Redis' clock. The next ticks are those of the table given
-here.
+		Long: `Show how the service fares, in one line; then its jobs, those that need a person first: failing, overdue,
+missed, never run. Columns show the last run of the schedule, notes below a job what else matters: since when it fails,
+a newer run by hand, pauses, running and waiting ticks, new skips. Then come the replicas: version, table, clock offset,
+readiness. JOB shows all about one job. Times are UTC, by Redis' clock; the next ticks are of the table given here.
 
-With --check, show only the first line and the jobs that fail or are overdue. The exit code is 1 if there is such a job or
-no replica is ready, 3 if Redis cannot be reached, and else 0. With JOB, only this job and the replicas count.
+With --check, show only the first line and the jobs that fail or are overdue. The exit code is 1 if there is such a job
+or no replica is ready, 3 if Redis cannot be reached, and else 0. With JOB, only this job and the replicas count.
 
 Output on a terminal is coloured unless NO_COLOR is set or TERM is dumb.`,
 		Example: `  solotick status -c table.yaml
@@ -48,8 +46,7 @@ Output on a terminal is coloured unless NO_COLOR is set or TERM is dumb.`,
 				return oneJob(c, args)
 			}
 			if f.job = args; f.failed && len(args) > 0 {
-				return &failure{code: exitUsage, err: errors.New("--failed and JOB both say which jobs to show"),
-					hint: "solotick status --failed"}
+				return usage("solotick status --failed", "--failed and JOB both say which jobs to show")
 			}
 			return a.withOperator(func(ctx context.Context, op *operator) error { return a.status(ctx, op, f) })
 		},

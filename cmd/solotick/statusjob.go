@@ -61,24 +61,26 @@ func (s status) card(j config.Job) []string {
 
 	c.fact("now", s.stateWords(j))
 	if state.Streak > 0 {
-		c.fact("failing since", fmt.Sprintf("%s, %d in a row", c.when(state.FailingSince.Truncate(time.Second)), state.Streak))
+		c.fact("failing since", fmt.Sprintf("%s, %d in a row", c.when(state.FailingSince), state.Streak))
 	}
 	if j.Guarantee != config.EveryReplica { // each replica has its own
-		c.fact("last success", c.when(state.LastSuccess.Truncate(time.Second)))
-		c.fact("last failure", c.when(state.LastFailure.Truncate(time.Second)))
+		c.fact("last success", c.when(state.LastSuccess))
+		c.fact("last failure", c.when(state.LastFailure))
 	}
 	c.runs(j)
 	for _, r := range state.Running {
 		c.fact("running", "on "+s.liveWords(r))
 	}
 	if len(state.Waiting) > 0 {
-		c.fact("waiting", fmt.Sprintf("%s, the first for tick %s", waitingWords(state.Waiting), formatTime(state.Waiting[0].Tick)))
+		c.fact("waiting", fmt.Sprintf("%s, the first for tick %s",
+			waitingWords(state.Waiting), formatTime(state.Waiting[0].Tick)))
 	}
 	if t := s.Overdue(j); !t.IsZero() {
 		c.fact("overdue", fmt.Sprintf("tick %s, and no replica runs it", c.when(t)))
 	}
 	if state.Missed != nil {
-		c.fact("missed", fmt.Sprintf("%s; %d today", strings.TrimPrefix(s.missedWords(state.Missed), "missed "), state.MissedToday))
+		missed := strings.TrimPrefix(s.missedWords(state.Missed), "missed ")
+		c.fact("missed", fmt.Sprintf("%s; %d today", missed, state.MissedToday))
 	}
 	for _, p := range s.pauseNotes(state) {
 		c.fact("paused", p)
@@ -107,6 +109,7 @@ func (c *card) when(t time.Time) string {
 	if t.IsZero() {
 		return "none known"
 	}
+	t = t.Truncate(time.Second)
 	return fmt.Sprintf("%s (%s)", formatTime(t), ago(c.Now, t))
 }
 

@@ -255,7 +255,8 @@ func (s status) jobNotes(j config.Job) []string {
 		notes = append(notes, fmt.Sprintf("%s: %s", e.Outcome, e.Detail))
 	}
 	if t := s.Overdue(j); !t.IsZero() {
-		notes = append(notes, fmt.Sprintf("overdue: tick %s came due %s, and no replica runs it", formatClock(s.Now, t), ago(s.Now, t)))
+		notes = append(notes, fmt.Sprintf("overdue: tick %s came due %s, and no replica runs it",
+			formatClock(s.Now, t), ago(s.Now, t)))
 	}
 	if missed := s.missed(j); missed != nil {
 		notes = append(notes, s.missedWords(missed))
@@ -291,7 +292,8 @@ func (s status) failingWords(state service.Ledger) string {
 	if !state.LastSuccess.IsZero() {
 		success = "last success " + ago(s.Now, state.LastSuccess)
 	}
-	return fmt.Sprintf("failing since %s, %d in a row, %s", formatClock(s.Now, state.FailingSince.Truncate(time.Second)), state.Streak, success)
+	return fmt.Sprintf("failing since %s, %d in a row, %s",
+		formatClock(s.Now, state.FailingSince.Truncate(time.Second)), state.Streak, success)
 }
 
 // missed returns the ticks that were last found missed; nil if the schedule has run since.
@@ -305,9 +307,10 @@ func (s status) missed(j config.Job) *service.Entry {
 
 // missedWords tells which ticks were missed, and why.
 func (s status) missedWords(missed *service.Entry) string {
-	words := fmt.Sprintf("missed tick %s", formatClock(s.Now, missed.Tick))
+	last := formatClock(s.Now, missed.Tick)
+	words := "missed tick " + last
 	if missed.Count > 1 {
-		words = fmt.Sprintf("missed %d ticks, %s to %s", missed.Count, formatClock(s.Now, missed.First), formatClock(s.Now, missed.Tick))
+		words = fmt.Sprintf("missed %d ticks, %s to %s", missed.Count, formatClock(s.Now, missed.First), last)
 	}
 	if missed.Detail != "" {
 		words += ": " + missed.Detail
@@ -344,8 +347,8 @@ func (s status) runWords(e *service.Entry) string {
 
 // liveWords tells of a run that has not ended.
 func (s status) liveWords(r service.RunState) string {
-	words := fmt.Sprintf("%s%s for %s: tick %s, %s", s.replica(r.Replica), s.doubt(r), formatDuration(s.Now.Sub(r.Since)), formatTime(r.Tick),
-		kindWords(r.Kind, r.Attempt))
+	words := fmt.Sprintf("%s%s for %s: tick %s, %s", s.replica(r.Replica), s.doubt(r),
+		formatDuration(s.Now.Sub(r.Since)), formatTime(r.Tick), kindWords(r.Kind, r.Attempt))
 	if s.wide {
 		words += ", run " + r.Run
 	}
@@ -359,7 +362,8 @@ func (s status) pauseNotes(state service.Ledger) []string {
 		notes = append(notes, fmt.Sprintf("%s%s, %s: %s", byWords(p), ago(s.Now, p.At), untilWords(p.Until), p.Reason))
 	}
 	if p := state.PausedAll; p != nil {
-		notes = append(notes, fmt.Sprintf("by pause --all%s %s, %s: %s", ofWords(p), ago(s.Now, p.At), untilWords(p.Until), p.Reason))
+		notes = append(notes, fmt.Sprintf("by pause --all%s %s, %s: %s",
+			ofWords(p), ago(s.Now, p.At), untilWords(p.Until), p.Reason))
 	}
 	return notes
 }
@@ -470,7 +474,8 @@ func (s status) skipNotes(j config.Job) []string {
 	var notes []string
 	for _, k := range order[:min(len(order), shownSkips)] {
 		slices.Sort(by[k])
-		notes = append(notes, fmt.Sprintf("%s: %s, tick %s, by %s", ago(s.Now, at[k]), k.reason, formatTime(k.tick), strings.Join(by[k], ", ")))
+		notes = append(notes, fmt.Sprintf("%s: %s, tick %s, by %s",
+			ago(s.Now, at[k]), k.reason, formatTime(k.tick), strings.Join(by[k], ", ")))
 	}
 	return notes
 }
@@ -479,7 +484,8 @@ const sameName = "ANOTHER PROCESS HAS THE SAME NAME: give each its own name with
 
 func (s status) replicaLines() []string {
 	if len(s.Replicas) == 0 {
-		return wrap("No replica takes ticks: all replicas of the last day have drained or ended, or there were none.", s.width)
+		return wrap("No replica takes ticks: all replicas of the last day have drained or ended, or there were none.",
+			s.width)
 	}
 	g := grid{width: s.width, names: []int{0, 1}}
 	g.add("REPLICA", "VERSION", "TABLE", "OFFSET", "SEEN", "READY")
@@ -532,14 +538,16 @@ func (s status) tableNotes() []string {
 			return cmp.Or(cmp.Compare(len(by[b]), len(by[a])), cmp.Compare(a, b))
 		})
 		for _, hash := range hashes {
-			notes = append(notes, cut("  "+text.OneLine(fmt.Sprintf("%s: %s", hash, strings.Join(by[hash], ", "))), s.width))
+			notes = append(notes, cut("  "+text.OneLine(hash+": "+strings.Join(by[hash], ", ")), s.width))
 		}
 	}
 	if s.Mixed() {
-		notes = append(notes, "", cut("ONLY SOME REPLICAS OBSERVE: a tick that an observing replica takes is not fired.", s.width))
+		notes = append(notes, "",
+			cut("ONLY SOME REPLICAS OBSERVE: a tick that an observing replica takes is not fired.", s.width))
 	}
 	if len(by) > 0 && by[s.Table.Hash] == nil && s.Table.Hash != "" {
-		notes = append(notes, "", cut(fmt.Sprintf("No replica has the table given here (%s). The next ticks are from this table.", s.Table.Hash), s.width))
+		notes = append(notes, "", cut("No replica has the table given here ("+s.Table.Hash+
+			"). The next ticks are from this table.", s.width))
 	}
 	return notes
 }

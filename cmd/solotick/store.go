@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -68,7 +67,8 @@ func (a *app) newOperator(ctx context.Context) (op *operator, at string, err err
 	o := a.operate
 	o.Timeout, o.WaitReplicas, o.Fates = max(t.Redis.Timeout, o.Timeout), t.Redis.WaitReplicas, t.Redis.Fates
 	t.Redis.Timeout = o.Timeout
-	client, err := connect(ctx, t.Redis, address, rds.PasswordLimit, slog.New(slog.DiscardHandler)) // the error of the request says why
+	nowhere := slog.New(slog.DiscardHandler) // the error of the request says why
+	client, err := connect(ctx, t.Redis, address, rds.PasswordLimit, nowhere)
 	if err != nil {
 		return nil, "", err
 	}
@@ -135,7 +135,7 @@ var remedies = map[service.Kind]struct {
 	service.NoTimer:      {exitProblem, "solotick history " + service.TimerJob("{}") + " shows whether it has fired"},
 	service.Partial:      {exitCannot, "name the jobs, or give the table with -c"},
 	service.Alive:        {exitProblem, "end the replicas first; --force removes the keys all the same"},
-	service.Unregistered: {exitCannot, "a replica registers its jobs when it starts: solotick status shows the replicas"},
+	service.Unregistered: {exitCannot, "a replica registers its jobs as it starts: solotick status shows the replicas"},
 	service.Unanswered:   {exitCannot, "it may have been done or not: check with solotick status"},
 }
 
@@ -157,7 +157,7 @@ func operatorFailure(err error) *failure {
 // pick returns the given names, each once, or with all the names of all jobs.
 func (op *operator) pick(ctx context.Context, c *cobra.Command, names []string, all bool) ([]string, error) {
 	if all == (len(names) > 0) {
-		return nil, &failure{code: exitUsage, err: fmt.Errorf("%s takes the names of jobs or --all", c.Name()), hint: c.CommandPath() + " --help"}
+		return nil, usage(c.CommandPath()+" --help", "%s takes the names of jobs or --all", c.Name())
 	}
 	return op.Pick(ctx, names...)
 }
@@ -167,7 +167,7 @@ func oneJob(c *cobra.Command, args []string) error {
 	if len(args) == 1 {
 		return nil
 	}
-	return &failure{code: exitUsage, err: fmt.Errorf("%s takes the name of one job", c.Name()), hint: c.CommandPath() + " --help"}
+	return usage(c.CommandPath()+" --help", "%s takes the name of one job", c.Name())
 }
 
 // interruptible returns a context that ends at the first SIGINT or SIGTERM. The second signal ends the process.

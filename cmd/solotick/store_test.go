@@ -16,7 +16,7 @@ import (
 func TestWhatWasNotAnsweredMayHaveBeenDone(t *testing.T) {
 	for err, want := range map[error]string{
 		lock.ErrNoAnswer:      "it may have been done or not: check with solotick status",
-		service.ErrUnknownJob: "a replica registers its jobs when it starts: solotick status shows the replicas",
+		service.ErrUnknownJob: "a replica registers its jobs as it starts: solotick status shows the replicas",
 		service.ErrTimerFired: "for a day the id is not taken again: use another one",
 		errors.New("other"):   "",
 	} {

@@ -53,7 +53,7 @@ func (a *app) refused(err error) error {
 		} else {
 			fmt.Fprintln(a.err, problems)
 		}
-		return &failure{code: exitProblem, err: fmt.Errorf("%s has %s", shownFile(a.config), plural(len(problems), "problem"))}
+		return problem("", "%s has %s", shownFile(a.config), plural(len(problems), "problem"))
 	case err != nil:
 		return unreadable(err)
 	}
@@ -97,13 +97,14 @@ func (a *app) serviceTable() (*config.Table, error) {
 		f.hint = withoutTable
 		return nil, f
 	case key != "":
-		return nil, &failure{code: exitCannot, err: fmt.Errorf("%s: %s is not known: %s", shownFile(a.config), key, why), hint: withoutTable}
+		return nil, cannot(withoutTable, "%s: %s is not known: %s", shownFile(a.config), key, why)
 	case err != nil:
 		var problems config.Problems
 		if a.broken = shownFile(a.config) + " cannot be read"; errors.As(err, &problems) {
 			a.broken = fmt.Sprintf("%s has %s", shownFile(a.config), plural(len(problems), "problem"))
 		}
-		fmt.Fprintf(a.err, "warning: %s: this command uses %s; solotick validate -c %s shows the problems\n", a.broken, used, a.config)
+		fmt.Fprintf(a.err, "warning: %s: this command uses %s; solotick validate -c %s shows the problems\n",
+			a.broken, used, a.config)
 	}
 	a.warnUnset(t)
 	return t, nil
@@ -112,11 +113,11 @@ func (a *app) serviceTable() (*config.Table, error) {
 // noTable returns a stand-in for the table with the service that the flag names.
 func (a *app) noTable() (*config.Table, error) {
 	if a.redis == "" {
-		return nil, &failure{code: exitUsage, err: errors.New("--service replaces the table, so it needs --redis"), hint: withoutTable}
+		return nil, usage(withoutTable, "--service replaces the table, so it needs --redis")
 	}
 	t, err := config.NoTable(a.service)
 	if err != nil {
-		return nil, &failure{code: exitUsage, err: fmt.Errorf("--service: %w", err), hint: "--service billing"}
+		return nil, usage("--service billing", "--service: %w", err)
 	}
 	return t, nil
 }
@@ -131,7 +132,8 @@ func (a *app) unknown(t *config.Table) (key, why string) {
 		return key, why
 	}
 	for _, key := range slices.Sorted(maps.Keys(t.Unknown)) {
-		address := strings.HasPrefix(key, "redis.url") || strings.HasPrefix(key, "redis.sentinel") || strings.HasPrefix(key, "redis.cluster")
+		address := strings.HasPrefix(key, "redis.url") || strings.HasPrefix(key, "redis.sentinel") ||
+			strings.HasPrefix(key, "redis.cluster")
 		if (key == "redis" || strings.HasPrefix(key, "redis.")) && !(address && a.redis != "") {
 			return key, t.Unknown[key]
 		}

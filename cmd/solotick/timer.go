@@ -19,8 +19,8 @@ func (a *app) timerCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "timer",
 		Short: "Set, list and delete timers: requests sent once, at a given time",
-		Long: `A timer is a request that one of the replicas sends once, at a given time, to the app beside it. Redis keeps the timer.
-Setting the same id again replaces the pending timer.`,
+		Long: `A timer is a request that one of the replicas sends once, at a given time, to the app beside it. Redis
+keeps the timer. Setting the same id again replaces the pending timer.`,
 		Example: `  solotick timer set -c table.yaml invoice-4711 --after 48h --url http://127.0.0.1:8080/remind
   solotick timer list -c table.yaml
   solotick timer rm -c table.yaml invoice-4711`,
@@ -66,15 +66,16 @@ func (a *app) timerSetCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "set ID {{--at TIME | --after DURATION} --url URL | -f FILE}",
 		Short: "Send a request once, at a given time",
-		Long: `One of the replicas sends the request once, at the given time or after the given duration. Setting the same id again replaces
-the pending timer. An id whose request was sent within the last day is refused.
+		Long: `One of the replicas sends the request once, at the given time or after the given duration. Setting the
+same id again replaces the pending timer. An id whose request was sent within the last day is refused.
 
 With -f the file holds the whole timer, as timer get shows it and docs/api.md describes it. If its time has passed, the
 request is sent at once.`,
 		Example: `  solotick timer set -c table.yaml invoice-4711 --after 48h --url http://127.0.0.1:8080/remind
   solotick timer set -c table.yaml invoice-4711 --at 2027-03-30T08:00:00Z --url http://127.0.0.1:8080/remind \
     --header 'Content-Type: application/json' --body '{"invoice": 4711}'
-  solotick timer set -c table.yaml invoice-4711 --after 2d --url http://127.0.0.1:8080/remind --body @remind.json --retry 3`,
+  solotick timer set -c table.yaml invoice-4711 --after 2d --url http://127.0.0.1:8080/remind \
+    --body @remind.json --retry 3`,
 		Args:              oneID,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -82,10 +83,10 @@ request is sent at once.`,
 				return a.setTimerOf(c, args[0], file, o)
 			}
 			if at.given() == (after.Duration > 0) {
-				return &failure{code: exitUsage, err: errors.New("a timer needs either --at or --after"), hint: "--after 48h"}
+				return usage("--after 48h", "a timer needs either --at or --after")
 			}
 			if f.HTTP.URL == "" {
-				return &failure{code: exitUsage, err: errors.New("a timer needs --url"), hint: "--url http://127.0.0.1:8080/path"}
+				return usage("--url http://127.0.0.1:8080/path", "a timer needs --url")
 			}
 			var err error
 			if f.HTTP.Headers, err = readHeaders(headers); err != nil {
@@ -135,7 +136,8 @@ func readHeaders(lines []string) (map[string]string, error) {
 	for _, line := range lines {
 		name, value, ok := strings.Cut(line, ":")
 		if _, twice := headers[name]; !ok || twice {
-			return nil, &failure{code: exitUsage, err: errors.New("--header takes 'Name: value', each name once"), hint: `--header 'Content-Type: application/json'`}
+			return nil, usage(`--header 'Content-Type: application/json'`,
+				"--header takes 'Name: value', each name once")
 		}
 		headers[name] = strings.TrimSpace(value)
 	}
@@ -158,7 +160,7 @@ func (a *app) setTimer(ctx context.Context, op *operator, id string, f timerFlag
 func (a *app) setTimerOf(c *cobra.Command, id, file string, o output) error {
 	for _, other := range []string{"at", "after", "url", "method", "header", "body", "timeout", "retry", "guarantee"} {
 		if c.Flags().Changed(other) {
-			return &failure{code: exitUsage, err: fmt.Errorf("--file and --%s cannot be used together", other), hint: "leave one of them out"}
+			return usage("leave one of them out", "--file and --%s cannot be used together", other)
 		}
 	}
 	data, err := a.readSource(file, "timer")
@@ -182,7 +184,8 @@ func (a *app) setTimerOf(c *cobra.Command, id, file string, o output) error {
 func (a *app) printSet(ctx context.Context, op *operator, t *config.Timer, created bool, o output) error {
 	a.warnIfNoReplica(ctx, op)
 	said := map[bool]string{true: "set", false: "replaced"}[created]
-	return a.answer(o, view.NewTimer(t.ID, t.At), fmt.Sprintf("%s %s: at %s, in %s", said, t.ID, formatTime(t.At), untilDue(op.now(), t.At)))
+	return a.answer(o, view.NewTimer(t.ID, t.At),
+		fmt.Sprintf("%s %s: at %s, in %s", said, t.ID, formatTime(t.At), untilDue(op.now(), t.At)))
 }
 
 // inFlags is the failure of a timer made from flags. It leaves out lines and columns, which mean nothing there.
@@ -203,8 +206,8 @@ func (a *app) timerGetCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "get ID",
 		Short: "Show a pending timer as it was set",
-		Long: `Show a pending timer as it was set, in JSON that timer set -f accepts. The request's headers and body are included, with any
-secrets in them.`,
+		Long: `Show a pending timer as it was set, in JSON that timer set -f accepts. The request's headers and body are
+included, with any secrets in them.`,
 		Example: `  solotick timer get -c table.yaml invoice-4711 >timer.json
   solotick timer set -c table.yaml invoice-4711 -f timer.json`,
 		Args:              oneID,
@@ -235,7 +238,7 @@ func (a *app) timerListCommand() *cobra.Command {
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(*cobra.Command, []string) error {
 			if n < 1 || n > maxHistory {
-				return &failure{code: exitUsage, err: fmt.Errorf("--count %d is not between 1 and %d", n, maxHistory), hint: "-n 20"}
+				return usage("-n 20", "--count %d is not between 1 and %d", n, maxHistory)
 			}
 			return a.withOperator(func(ctx context.Context, op *operator) error { return a.listTimers(ctx, op, n, o) })
 		},
@@ -288,7 +291,7 @@ func oneID(c *cobra.Command, args []string) error {
 	if len(args) == 1 {
 		return nil
 	}
-	return &failure{code: exitUsage, err: fmt.Errorf("%s takes the id of one timer", c.CommandPath()), hint: c.CommandPath() + " --help"}
+	return usage(c.CommandPath()+" --help", "%s takes the id of one timer", c.CommandPath())
 }
 
 // subcommand refuses a verb that c does not have.

@@ -15,9 +15,9 @@ func (a *app) toyAppCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "toy-app",
 		Short: "Run a toy app that answers jobs and prints who called it",
-		Long: `Run the app that is missing while you try out a table: it answers POST /jobs/NAME for every name, and prints a line for each
-call. GET /readyz answers 200. The caller can ask for more: with /jobs/NAME?take=2s the work lasts two seconds, and with
-/jobs/NAME?code=503 it ends with that status.`,
+		Long: `Run the app that is missing while you try out a table: it answers POST /jobs/NAME for every name, and
+prints a line for each call. GET /readyz answers 200. The caller can ask for more: with /jobs/NAME?take=2s the work
+lasts two seconds, and with /jobs/NAME?code=503 it ends with that status.`,
 		Example: `  solotick toy-app
   solotick toy-app --listen 127.0.0.1:8081`,
 		Args:              noArguments,
@@ -32,7 +32,7 @@ call. GET /readyz answers 200. The caller can ask for more: with /jobs/NAME?take
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&addr, "listen", "", "listen at this `address` (default 127.0.0.1:8080, or any free port if that is taken)")
+	f.StringVar(&addr, "listen", "", "listen at this `address` (default 127.0.0.1:8080, else any free port)")
 	f.StringVar(&token, "token", "", "answer 401 to calls without the header Authorization: Bearer `TOKEN`")
 	return c
 }

@@ -76,11 +76,13 @@ func spanOptions(env func(string) string) (*trace.Options, error) {
 		return nil, fmt.Errorf("OTEL_TRACES_EXPORTER=%s: there is only otlp", exporter)
 	}
 	if p := ofTraces("PROTOCOL"); p == "grpc" {
-		return nil, errors.New("OTEL_EXPORTER_OTLP_PROTOCOL=grpc: Solotick speaks OTLP over HTTP, for which collectors have the port 4318")
+		return nil, errors.New("OTEL_EXPORTER_OTLP_PROTOCOL=grpc: " +
+			"Solotick speaks OTLP over HTTP, for which collectors have the port 4318")
 	}
 	o := &trace.Options{Timeout: 10 * time.Second, Share: 1, Header: http.Header{}}
 	var err error
-	if o.URL, err = collector(env("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"), env("OTEL_EXPORTER_OTLP_ENDPOINT")); err != nil {
+	o.URL, err = collector(env("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"), env("OTEL_EXPORTER_OTLP_ENDPOINT"))
+	if err != nil {
 		return nil, err
 	}
 	if o.Share, err = share(env("OTEL_TRACES_SAMPLER"), env("OTEL_TRACES_SAMPLER_ARG")); err != nil {
@@ -140,7 +142,8 @@ func share(sampler, arg string) (float64, error) {
 		}
 		return 0, fmt.Errorf("OTEL_TRACES_SAMPLER_ARG=%s: it is a number from 0 to 1", arg)
 	}
-	return 0, fmt.Errorf("OTEL_TRACES_SAMPLER=%s: there are always_on, always_off and traceidratio, and parentbased_ before each", sampler)
+	return 0, fmt.Errorf("OTEL_TRACES_SAMPLER=%s: there are always_on, always_off and traceidratio, "+
+		"and parentbased_ before each", sampler)
 }
 
 // pairs reads name=value,name=value. Values are percent-encoded.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -29,12 +28,12 @@ func (a *app) triggerCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "trigger JOB",
 		Short: "Run a job now, on one replica",
-		Long: `Ask for one run of the job now, on one of the replicas, even if the job is paused. The schedule does not change: the manual
-run has a tick of its own. If the job is already running, the manual run waits for its end. At most 100 triggers of a
-job can wait.
+		Long: `Ask for one run of the job now, on one of the replicas, even if the job is paused. The schedule does not
+change: the manual run has a tick of its own. If the job is already running, the manual run waits for its end. At most
+100 triggers of a job can wait.
 
-With --data the run gets JSON of at most 64 KiB, if the table has trigger: {data: true} for the job. An http job gets it as
-the request's body, a command as standard input and, up to 32 KiB, as SOLOTICK_DATA. Redis keeps it until the run has
+With --data the run gets JSON of at most 64 KiB, if the table has trigger: {data: true} for the job. An http job gets it
+as the request's body, a command as standard input and, up to 32 KiB, as SOLOTICK_DATA. Redis keeps it until the run has
 ended, and for a day at most.
 
 With --wait the exit code is 0 only if the run succeeded. While the run has not begun, notes say what it waits for.`,
@@ -123,7 +122,8 @@ func (a *app) warnIfNoReplica(ctx context.Context, op *operator) {
 	replicas, err := op.Store.Replicas(ctx)
 	alive := func(r service.Replica) bool { return op.now().Sub(r.Seen) <= service.HeartbeatTimeout }
 	if err == nil && !slices.ContainsFunc(replicas, alive) {
-		fmt.Fprintf(a.err, "note: no replica has reported in the last %s: the request waits for one\n", service.HeartbeatTimeout)
+		fmt.Fprintf(a.err, "note: no replica has reported in the last %s: the request waits for one\n",
+			service.HeartbeatTimeout)
 	}
 }
 
@@ -147,7 +147,8 @@ func await(ctx context.Context, r records, due lock.Due) (*service.Entry, error)
 		if entry, over := ending(due, history, states[due.Job]); err == nil && over {
 			if entry != nil && entry.Outcome != service.HandedOver {
 				after, err := r.History(ctx, due.Job, historyOfWait)
-				if newest, _ := ending(due, after, states[due.Job]); err == nil && newest != nil && newest.Run == entry.Run {
+				newest, _ := ending(due, after, states[due.Job])
+				if err == nil && newest != nil && newest.Run == entry.Run {
 					return entry, nil
 				}
 				continue
@@ -157,15 +158,15 @@ func await(ctx context.Context, r records, due lock.Due) (*service.Entry, error)
 			case entry != nil: // the next replica has dropped it
 				return entry, nil
 			default:
-				return nil, &failure{code: exitProblem, err: errors.New("the run neither waits nor runs, and the history does not have it"),
-					hint: "a replica may have dropped it, or Redis may have lost its data: see the replicas' logs"}
+				return nil, problem(
+					"a replica may have dropped it, or Redis may have lost its data: see the replicas' logs",
+					"the run neither waits nor runs, and the history does not have it")
 			}
 		}
 		select {
 		case <-time.After(lookInterval):
 		case <-ctx.Done():
-			return nil, &failure{code: exitCannot, err: errors.New("no longer waiting; the run goes on"),
-				hint: fmt.Sprintf("solotick history %s", due.Job)}
+			return nil, cannot("solotick history "+due.Job, "no longer waiting; the run goes on")
 		}
 	}
 }

@@ -30,12 +30,13 @@ func (a *app) tryCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "try JOB",
 		Short: "Run a job of the table once, here, without Redis",
-		Long: `Run a job of the table once, in this process, and show what was sent and what came back. It needs no Redis and no replica:
-use it while you write the job.
+		Long: `Run a job of the table once, in this process, and show what was sent and what came back. It needs no
+Redis and no replica: use it while you write the job.
 
-The job is run as by a replica: with the same headers or environment, and the job's timeout. Its kind is manual, and its tick
-is the present time, or that of --tick. With --data the run gets data, as with solotick trigger. There is no lock, so the job gets no fencing token, and may run while a replica runs it. Nothing is
-retried or recorded, and notify sends nothing. If the job has http.async, its app reports to this process, on a free port.
+The job is run as by a replica: with the same headers or environment, and the job's timeout. Its kind is manual, and its
+tick is the present time, or that of --tick. With --data the run gets data, as with solotick trigger. There is no lock,
+so the job gets no fencing token, and may run while a replica runs it. Nothing is retried or recorded, and notify sends
+nothing. If the job has http.async, its app reports to this process, on a free port.
 
 All variables of the table must be set, as for solotick run. The output hides what may be a secret: the table's headers,
 body, query, arguments and variables.
@@ -101,7 +102,7 @@ func (a *app) try(name string, given moment, data []byte, o output) error {
 	var background sync.WaitGroup
 	defer background.Wait()
 	defer stop()
-	ended, over := context.WithCancel(context.Background()) // Ctrl-C ends the run, and the app reports until it has stopped
+	ended, over := context.WithCancel(context.Background()) // after Ctrl-C, the app reports until it has stopped
 	defer over()
 	result := triedJSON{Job: name, Sent: []string{}}
 	out := io.Discard
@@ -141,7 +142,8 @@ func (a *app) try(name string, given moment, data []byte, o output) error {
 
 // reportsTo serves the reports of a job's app, until ctx ends, on a free port. It returns nil if the job's answer ends
 // the run.
-func reportsTo(ctx context.Context, background *sync.WaitGroup, job config.Job, replica string) (*callback.Runs, error) {
+func reportsTo(ctx context.Context, background *sync.WaitGroup, job config.Job,
+	replica string) (*callback.Runs, error) {
 	if job.HTTP == nil || job.HTTP.Async == nil {
 		return nil, nil
 	}
@@ -151,7 +153,8 @@ func reportsTo(ctx context.Context, background *sync.WaitGroup, job config.Job, 
 	}
 	log := slog.New(slog.DiscardHandler)
 	runs := callbacksAt(l)
-	serve(ctx, background, l, servesReports, admin.CallbackServer(admin.Options{Name: replica, Callbacks: runs, Log: log}), log)
+	server := admin.CallbackServer(admin.Options{Name: replica, Callbacks: runs, Log: log})
+	serve(ctx, background, l, servesReports, server, log)
 	return runs, nil
 }
 

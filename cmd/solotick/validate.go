@@ -15,8 +15,8 @@ func (a *app) validateCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "validate [FILE]",
 		Short: "Check the table and show all problems",
-		Long: `Check the table in FILE, or the one of -c, and show all problems; - is standard input. No secrets are needed: an
-environment variable that is not set is a warning here, and an error for solotick run.`,
+		Long: `Check the table in FILE, or the one of -c, and show all problems; - is standard input. No secrets are
+needed: an environment variable that is not set is a warning here, and an error for solotick run.`,
 		Example: `  solotick validate -c table.yaml
   solotick validate table.yaml -o json
   generate-table | solotick validate -`,
@@ -36,7 +36,8 @@ environment variable that is not set is a warning here, and an error for solotic
 			for _, w := range t.Warnings {
 				fmt.Fprintf(a.err, "warning: %s\n", w)
 			}
-			_, err = fmt.Fprintf(a.out, "%s: ok: service %s, %s\n", shownFile(a.config), t.Service, plural(len(t.Jobs), "job"))
+			_, err = fmt.Fprintf(a.out, "%s: ok: service %s, %s\n",
+				shownFile(a.config), t.Service, plural(len(t.Jobs), "job"))
 			return err
 		},
 	}

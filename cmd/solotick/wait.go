@@ -31,7 +31,7 @@ func (f *waitFlags) flags(c *cobra.Command) {
 
 func (f *waitFlags) check() error {
 	if f.timeout.Duration > 0 && !f.wait {
-		return &failure{code: exitUsage, err: errors.New("--timeout requires --wait"), hint: fmt.Sprintf("--wait --timeout %s", &f.timeout)}
+		return usage(fmt.Sprintf("--wait --timeout %s", &f.timeout), "--timeout requires --wait")
 	}
 	return nil
 }
@@ -44,7 +44,8 @@ var errWaited = errors.New("the time is over")
 
 // asked tells how a request for a run goes on, and waits for the end of the run if that is wanted. before is the
 // history of the job from before the request.
-func (a *app) asked(ctx context.Context, op *operator, due lock.Due, before []service.Entry, wait waitFlags, o output) error {
+func (a *app) asked(ctx context.Context, op *operator, due lock.Due, before []service.Entry,
+	wait waitFlags, o output) error {
 	a.warnIfNoReplica(ctx, op)
 	result := view.NewTriggered(due)
 	if !wait.wait {
@@ -62,8 +63,8 @@ func (a *app) asked(ctx context.Context, op *operator, due lock.Due, before []se
 	entry, err := await(ctx, w, due)
 	if err != nil {
 		if errors.Is(context.Cause(ctx), errWaited) {
-			return &failure{code: exitCannot, err: fmt.Errorf("no longer waiting after %s; %s", &wait.timeout, w.stands()),
-				hint: fmt.Sprintf("solotick history %s", due.Job)}
+			return cannot("solotick history "+due.Job,
+				"no longer waiting after %s; %s", &wait.timeout, w.stands())
 		}
 		return err
 	}
@@ -103,7 +104,8 @@ type waiting struct {
 
 func (w *waiting) History(ctx context.Context, job string, limit int) ([]service.Entry, error) {
 	history, err := w.store.History(ctx, job, limit)
-	if i := slices.IndexFunc(history, func(e service.Entry) bool { return e.Outcome == service.HandedOver && e.Tick.Equal(w.due.Tick) }); i >= 0 {
+	refused := func(e service.Entry) bool { return e.Outcome == service.HandedOver && e.Tick.Equal(w.due.Tick) }
+	if i := slices.IndexFunc(history, refused); i >= 0 {
 		last := history[i]
 		w.refused = &last
 	}
@@ -133,7 +135,8 @@ func (w *waiting) States(ctx context.Context, jobs []string) (map[string]service
 
 // why says what keeps the run from its beginning.
 func (w *waiting) why(state service.Ledger, replicas []service.Replica) string {
-	replicas = slices.DeleteFunc(slices.Clone(replicas), func(r service.Replica) bool { return w.now().Sub(r.Seen) > service.HeartbeatTimeout })
+	silent := func(r service.Replica) bool { return w.now().Sub(r.Seen) > service.HeartbeatTimeout }
+	replicas = slices.DeleteFunc(slices.Clone(replicas), silent)
 	ready := slices.IndexFunc(replicas, func(r service.Replica) bool { return r.Ready == "" })
 	switch {
 	case len(replicas) == 0:

@@ -16,9 +16,10 @@ func (a *app) whyCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "why JOB [TIME]",
 		Short: "Tell what became of a tick, or how a job stands",
-		Long: `Tell what became of the tick of JOB at TIME: who fired it, how it ended, or why no replica fired it. Without TIME, tell how
-the job stands, and what would make it fire. TIME is as in RFC 3339, or "2027-03-28 09:00", 2027-03-28 or 09:00 in the job's
-time zone; 09:00 is the last one that has come. Redis keeps the newest fates of each job, about 500 by default.`,
+		Long: `Tell what became of the tick of JOB at TIME: who fired it, how it ended, or why no replica fired it.
+Without TIME, tell how the job stands, and what would make it fire. TIME is as in RFC 3339, or "2027-03-28 09:00",
+2027-03-28 or 09:00 in the job's time zone; 09:00 is the last one that has come. Redis keeps the newest fates of each
+job, about 500 by default.`,
 		Example: `  solotick why -c table.yaml send-invoices
   solotick why -c table.yaml send-invoices 09:00
   solotick why -c table.yaml send-invoices 2026-11-23T08:00:00Z -o json`,
@@ -59,7 +60,7 @@ func tickArgument(value string, j config.Job, now time.Time) (time.Time, error) 
 		if correct := correctMoment(value); correct != "" {
 			hint = fmt.Sprintf("solotick why %s %s", j.Name, correct)
 		}
-		return time.Time{}, &failure{code: exitUsage, err: fmt.Errorf("%q is not the time of a tick", value), hint: hint}
+		return time.Time{}, usage(hint, "%q is not the time of a tick", value)
 	}
 	given, err := at.field("solotick why "+j.Name, j, now)
 	return given.Time, err
