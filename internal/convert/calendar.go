@@ -48,7 +48,8 @@ func Calendar(f Input) ([]byte, error) {
 		}
 	}
 	if len(r.open) > 0 {
-		return nil, &Error{f.Name, "it ends within " + r.open[len(r.open)-1], "is the file complete? it must end with END:VCALENDAR"}
+		return nil, &Error{f.Name, "it ends within " + r.open[len(r.open)-1],
+			"is the file complete? it must end with END:VCALENDAR"}
 	}
 	if r.dates.Len() == 0 {
 		return nil, &Error{f.Name, "it has no days: it has no event, or all its events are cancelled", ""}
@@ -64,7 +65,6 @@ func Calendar(f Input) ([]byte, error) {
 	return append(b.Bytes(), r.dates.Bytes()...), nil
 }
 
-// icsReader reads the lines of an iCalendar file.
 type icsReader struct {
 	file  string
 	line  int      // the number of the line that is read
@@ -130,7 +130,8 @@ func (r *icsReader) read(text string) (err error) {
 	case name == "DURATION":
 		m := icsDays.FindStringSubmatch(strings.ToUpper(value))
 		if m == nil {
-			return r.wrong(r.line, "DURATION is not a number of days or weeks", "give the event a last day, or write its days under dates")
+			return r.wrong(r.line, "DURATION is not a number of days or weeks",
+				"give the event a last day, or write its days under dates")
 		}
 		n, _ := strconv.Atoi(m[1])
 		e.lasts = schedule.Day(n * map[string]int{"D": 1, "W": 7}[m[2]])
@@ -146,7 +147,8 @@ func (r *icsReader) read(text string) (err error) {
 func (r *icsReader) day(name, parameters, value string) (schedule.Day, error) {
 	m := icsDay.FindStringSubmatch(value)
 	if m == nil {
-		return 0, r.wrong(r.line, name+" is neither a day, such as 20261225, nor a midnight: only events of whole days are supported", wholeDay)
+		return 0, r.wrong(r.line, name+" is neither a day, such as 20261225, nor a midnight: "+
+			"only events of whole days are supported", wholeDay)
 	}
 	if m[4] != "" {
 		r.event.timed = true
@@ -156,7 +158,8 @@ func (r *icsReader) day(name, parameters, value string) (schedule.Day, error) {
 		}
 		switch {
 		case zone != "" && !zoneKnown(zone):
-			return 0, r.wrong(r.line, fmt.Sprintf("%q is not a time zone known on this machine", zone), "write an IANA name, as Europe/Berlin")
+			return 0, r.wrong(r.line, fmt.Sprintf("%q is not a time zone known on this machine", zone),
+				"write an IANA name, as Europe/Berlin")
 		case zone != "" && r.event.zone != "" && r.event.zone != zone:
 			return 0, r.wrong(r.line, "this midnight is in another time zone than the one before it", wholeDay)
 		}

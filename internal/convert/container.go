@@ -7,7 +7,6 @@ import (
 	"strings"
 )
 
-// pod reads the Pod's containers.
 func (c *cronJob) pod(spec object) {
 	c.rest("Pod", spec, "containers volumes")
 	if spec.get("activeDeadlineSeconds").is() {
@@ -40,8 +39,8 @@ func (c *cronJob) pod(spec object) {
 // container turns a container into a command.
 func (c *cronJob) container(o object) {
 	image := o.get("image").text()
-	c.note("container image", "it ran in image %s; here the program must be in Solotick's own image, or become an endpoint of the app: "+
-		"http: {url: http://127.0.0.1:8080/…}", image)
+	c.note("container image", "it ran in image %s; here the program must be in Solotick's own image, "+
+		"or become an endpoint of the app: http: {url: http://127.0.0.1:8080/…}", image)
 	c.rest("container", o, "command args env resources")
 	limits := o.get("resources", "limits") // requests are for the scheduler of the cluster
 	for _, key := range limits.keys() {
@@ -61,10 +60,12 @@ func (c *cronJob) container(o object) {
 		c.command = append(c.command, c.expand(word))
 	}
 	if len(command.items()) == 0 {
-		if len(c.command) == 0 || !strings.HasPrefix(c.command[0], "/") { // else the args begin with a program, and there may be no entrypoint
+		// If the args begin with a program, there may be no entrypoint.
+		if len(c.command) == 0 || !strings.HasPrefix(c.command[0], "/") {
 			c.command = slices.Insert(c.command, 0, "/entrypoint/of/the/image")
 		}
-		c.lose("it runs the entrypoint of image %s, if it has one, which the manifest does not name: put it first in command", image)
+		c.lose("it runs the entrypoint of image %s, if it has one, which the manifest does not name: "+
+			"put it first in command", image)
 	}
 }
 
@@ -90,7 +91,8 @@ func (c *cronJob) environment(o object) {
 		elsewhere = append(elsewhere, "all of "+source(v))
 	}
 	if len(elsewhere) > 0 {
-		c.note("variables from elsewhere", "give Solotick's container these variables, which commands inherit: %s", strings.Join(elsewhere, ", "))
+		c.note("variables from elsewhere", "give Solotick's container these variables, which commands inherit: %s",
+			strings.Join(elsewhere, ", "))
 	}
 }
 
@@ -130,7 +132,8 @@ func (c *cronJob) expand(text string) string {
 			}
 		}
 		if where := c.elsewhere[name]; where != "" {
-			c.lose("it needs %s, a variable from %s: give it to Solotick's container and write ${%s} for %s", name, where, name, ref)
+			c.lose("it needs %s, a variable from %s: give it to Solotick's container and write ${%[1]s} for %[3]s",
+				name, where, ref)
 		}
 		return ref
 	})

@@ -151,7 +151,8 @@ func check(r *Result) error {
 	var problems config.Problems
 	switch {
 	case err == nil && len(t.Jobs) != r.Jobs:
-		return fmt.Errorf("writing the table: it has %d jobs instead of %d; this is a fault of the import", len(t.Jobs), r.Jobs)
+		return fmt.Errorf("writing the table: it has %d jobs instead of %d; this is a fault of the import",
+			len(t.Jobs), r.Jobs)
 	case errors.As(err, &problems):
 		return &Error{"the table", problems[0].Message, problems[0].Hint}
 	}
@@ -164,7 +165,8 @@ const (
 )
 
 func tooLarge(jobs int) error {
-	return &Error{"the table", fmt.Sprintf("%d jobs make it larger than a table may be, 1 MiB", jobs), "import fewer files at once, each for a service of its own"}
+	return &Error{"the table", fmt.Sprintf("%d jobs make it larger than a table may be, 1 MiB", jobs),
+		"import fewer files at once, each for a service of its own"}
 }
 
 // zoneKnown reports whether package schedule knows a time zone.

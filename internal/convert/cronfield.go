@@ -20,8 +20,8 @@ var cronFields = [5]cronField{
 	{low: 0, high: 59},
 	{low: 0, high: 23},
 	{low: 1, high: 31},
-	{low: 1, high: 12, names: []string{"JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"}},
-	{low: 0, high: 7, names: []string{"SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"}},
+	{low: 1, high: 12, names: strings.Fields("JAN FEB MAR APR MAY JUN JUL AUG SEP OCT NOV DEC")},
+	{low: 0, high: 7, names: strings.Fields("SUN MON TUE WED THU FRI SAT")},
 }
 
 // The indexes of the two day fields.
@@ -30,7 +30,6 @@ const (
 	dayOfWeek  = 4
 )
 
-// field is a parsed field.
 type field struct {
 	was  string // as it was written
 	text string // as a Solotick schedule has it
@@ -67,7 +66,8 @@ func translate(text string) (t translated, err error) {
 			return t, fmt.Errorf("schedule %q: %w", text, err)
 		}
 		t.schedule = text
-		t.note("schedule", "the schedule is more than cron(5) knows; it is taken as Solotick reads it, see docs/table.md")
+		t.note("schedule",
+			"the schedule is more than cron(5) knows; it is taken as Solotick reads it, see docs/table.md")
 		return t, nil
 	}
 	if err := bothDays(&t, fields); err != nil {
@@ -107,14 +107,16 @@ func translateKubernetes(text string) string {
 func translateWord(text string) (t translated, err error) {
 	switch word := strings.ToLower(text); word {
 	case "@reboot":
-		return t, fmt.Errorf("@reboot: there is no tick at the start of a machine; let the app, or whatever starts it, do this")
+		return t, fmt.Errorf("@reboot: there is no tick at the start of a machine; " +
+			"let the app, or whatever starts it, do this")
 	case "@every_minute":
 		text = "* * * * *"
 	case "@every_second":
 		text = "* * * * * *"
 	default:
 		if n, err := strconv.Atoi(word[1:]); err == nil {
-			return t, fmt.Errorf("%s: cron counts this from the end of the last run; \"@every %ds\" counts from tick to tick", text, n)
+			return t, fmt.Errorf("%s: cron counts this from the end of the last run; "+
+				"\"@every %ds\" counts from tick to tick", text, n)
 		}
 	}
 	if _, err := schedule.Parse(text, schedule.Options{}); err != nil {
@@ -148,8 +150,9 @@ func bothDays(t *translated, fields []field) error {
 	}
 	nths, ok := wholeWeeks(month.set)
 	if !ok {
-		return fmt.Errorf("a day field that begins with * is a condition beside the other one in cron: a day must match %q and %q. "+
-			"Here a day that matches either has a tick: keep one of them, and let the command ask for the other", month.was, week.was)
+		return fmt.Errorf("a day field that begins with * is a condition beside the other one in cron: "+
+			"a day must match %q and %q. Here a day that matches either has a tick: "+
+			"keep one of them, and let the command ask for the other", month.was, week.was)
 	}
 	var days []string
 	for _, n := range nths {
@@ -159,7 +162,8 @@ func bothDays(t *translated, fields []field) error {
 			}
 		}
 	}
-	t.note("schedule", "%q with %q means in cron that a day matches both; it is written in one field here", month.was, week.was)
+	t.note("schedule", "%q with %q means in cron that a day matches both; it is written in one field here",
+		month.was, week.was)
 	month.text, week.text = "*", strings.Join(days, ",")
 	return nil
 }
@@ -179,7 +183,6 @@ func wholeWeeks(days uint64) (nths []int, ok bool) {
 // random matches a random value that cron picks when it reads the crontab: a~b, where both may be left out.
 var random = regexp.MustCompile(`^([0-9]*)~([0-9]*)$`)
 
-// read reads a field as cron does.
 func (c cronField) read(t *translated, text string) (f field, ok bool) {
 	f.was, f.star = text, strings.HasPrefix(text, "*")
 	var parts []string
@@ -190,7 +193,8 @@ func (c cronField) read(t *translated, text string) (f field, ok bool) {
 			if !okLow || !okHigh || low >= high {
 				return f, false
 			}
-			t.note("random time", "%q is a value that cron draws anew at every start; here H is one that the job's name decides, for ever", part)
+			t.note("random time", "%q is a value that cron draws anew at every start; "+
+				"here H is one that the job's name decides, for ever", part)
 			parts = append(parts, fmt.Sprintf("H(%d-%d)", low, high))
 			f.set |= 1 << low // any one will do: cron's choice is random
 			continue
@@ -253,7 +257,6 @@ func (c cronField) part(t *translated, part string) (set uint64, written string,
 	return set, part, true
 }
 
-// value reads a number or a name.
 func (c cronField) value(text string) (int, bool) {
 	if i := slices.Index(c.names, text); i >= 0 {
 		return c.low + i, true

@@ -62,7 +62,8 @@ func (c *cronJob) schedules(spec object) {
 		if err == nil && d >= time.Second && d%time.Second != 0 { // as Kubernetes does
 			c.schedule = "@every " + strict.ShortDuration(d.Truncate(time.Second))
 		}
-		c.note("schedule", "Kubernetes counts @every from the moment that it saw the CronJob, Solotick from 1970-01-01T00:00:00Z")
+		c.note("schedule",
+			"Kubernetes counts @every from the moment that it saw the CronJob, Solotick from 1970-01-01T00:00:00Z")
 	}
 }
 
@@ -79,7 +80,8 @@ func (c *cronJob) policies(spec object) {
 		c.deadline = c.seconds(spec, "startingDeadlineSeconds")
 		if c.deadline == 0 && c.lost == "" {
 			c.deadline = time.Second
-			c.note("starting deadline", "startingDeadlineSeconds: 0 would be no limit here; 1s is the shortest that says what it said")
+			c.note("starting deadline",
+				"startingDeadlineSeconds: 0 would be no limit here; 1s is the shortest that says what it said")
 		}
 	}
 	switch suspend := c.word(spec, "suspend"); suspend {
@@ -91,7 +93,8 @@ func (c *cronJob) policies(spec object) {
 	}
 	succeeded, failed := c.word(spec, "successfulJobsHistoryLimit"), c.word(spec, "failedJobsHistoryLimit")
 	if succeeded != "" && succeeded != "3" || failed != "" && failed != "1" { // the API fills in its own
-		c.note("history", "the history limits have no place here: `solotick history` shows what Redis keeps, failures longest")
+		c.note("history",
+			"the history limits have no place here: `solotick history` shows what Redis keeps, failures longest")
 	}
 }
 
@@ -135,7 +138,6 @@ func (c *cronJob) word(o object, key string) string {
 	return v.text()
 }
 
-// seconds reads a number of seconds.
 func (c *cronJob) seconds(o object, key string) time.Duration {
 	text := c.word(o, key)
 	n, err := strconv.ParseUint(text, 10, 31)
@@ -150,10 +152,13 @@ func (c *cronJob) seconds(o object, key string) time.Duration {
 // handled has the keys that the import reads, and those that matter only to Kubernetes.
 var handled = map[string]map[string]bool{
 	"CronJob": words("successfulJobsHistoryLimit failedJobsHistoryLimit"),
-	"Job":     words("parallelism completions completionMode manualSelector podReplacementPolicy suspend backoffLimitPerIndex"),
-	"Pod": words("restartPolicy dnsPolicy schedulerName terminationGracePeriodSeconds enableServiceLinks imagePullSecrets serviceAccount " +
-		"automountServiceAccountToken preemptionPolicy priority activeDeadlineSeconds initContainers"),
-	"container": words("name image imagePullPolicy terminationMessagePath terminationMessagePolicy workingDir envFrom volumeMounts"),
+	"Job": words("parallelism completions completionMode manualSelector podReplacementPolicy suspend " +
+		"backoffLimitPerIndex"),
+	"Pod": words("restartPolicy dnsPolicy schedulerName terminationGracePeriodSeconds enableServiceLinks " +
+		"imagePullSecrets serviceAccount automountServiceAccountToken preemptionPolicy priority " +
+		"activeDeadlineSeconds initContainers"),
+	"container": words("name image imagePullPolicy terminationMessagePath terminationMessagePolicy workingDir " +
+		"envFrom volumeMounts"),
 }
 
 // rest notes the keys that have a value and no place in a table.

@@ -109,7 +109,6 @@ func zonedEntry(v variable) (zone, rest string, ok bool) {
 
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// set handles a line that sets a variable.
 func (c *crontab) set(v variable) {
 	add := func(about, format string, args ...any) {
 		c.pending = append(c.pending, note{about, oneLine(fmt.Sprintf(format, args...))})
@@ -123,7 +122,8 @@ func (c *crontab) set(v variable) {
 		return
 	case "MAILTO", "MAILFROM", "CONTENT_TYPE", "CONTENT_TRANSFER_ENCODING":
 		if v.value != "" {
-			add("mail", "%s=%s: no mail is sent; what a command writes is in the log, and notify.change tells of failures", v.name, v.value)
+			add("mail", "%s=%s: no mail is sent; what a command writes is in the log, "+
+				"and notify.change tells of failures", v.name, v.value)
 		}
 		return
 	case "LOGNAME", "USER":
@@ -140,7 +140,8 @@ func (c *crontab) set(v variable) {
 	case "HOME":
 		c.home = v.value
 	case "TZ":
-		add("time zone", "TZ=%s is the command's time zone; a cron that takes it for the schedule's too needs timeZone: %s here", v.value, v.value)
+		add("time zone", "TZ=%s is the command's time zone; "+
+			"a cron that takes it for the schedule's too needs timeZone: %[1]s here", v.value)
 	}
 	if !variableName.MatchString(v.name) || strings.HasPrefix(v.name, "SOLOTICK_") || v.name == "TRACEPARENT" {
 		add("environment", "variable %s cannot be set by a table", v.name)
@@ -151,8 +152,8 @@ func (c *crontab) set(v variable) {
 
 // entry handles a line that runs something, or should.
 func (c *crontab) entry(number int, line string) {
-	j := job{at: fmt.Sprintf("%s:%d", c.file, number), comments: c.comments, notes: c.pending, timeZone: c.zone, jitter: c.delay,
-		env: c.env, dir: c.home}
+	j := job{at: fmt.Sprintf("%s:%d", c.file, number), comments: c.comments, notes: c.pending,
+		timeZone: c.zone, jitter: c.delay, env: c.env, dir: c.home}
 	c.comments, c.pending = nil, nil
 	understood := false
 	defer func() {
@@ -165,7 +166,8 @@ func (c *crontab) entry(number int, line string) {
 			c.why = fmt.Sprintf("line %d: %s", number, j.lost)
 		}
 	}()
-	e, ok := entryOf(strings.TrimPrefix(strings.TrimLeft(line, " \t"), "-"), c.userColumn) // - keeps SUSE's cron from logging
+	// A dash keeps SUSE's cron from logging.
+	e, ok := entryOf(strings.TrimPrefix(strings.TrimLeft(line, " \t"), "-"), c.userColumn)
 	if !ok {
 		j.comments = append(j.comments, oneLine(line))
 		takes := "and a command"
@@ -178,7 +180,8 @@ func (c *crontab) entry(number int, line string) {
 	command, stdin, hasStdin := split(e.command)
 	if at := background.FindStringIndex(command); at != nil {
 		command = strings.TrimRight(command[:at[0]+1], " \t")
-		j.note("background", "the & at the end is left out: a run lasts as long as its work, and what it leaves behind is killed")
+		j.note("background",
+			"the & at the end is left out: a run lasts as long as its work, and what it leaves behind is killed")
 	}
 	j.wish = wishes(j.comments, command)
 	j.command = []string{c.shell, "-c", command}
@@ -194,7 +197,8 @@ func (c *crontab) entry(number int, line string) {
 	}
 	j.schedule = e.schedule
 	if first, _ := word(command); scheduleLike.MatchString(first) {
-		j.lose("a sixth field, %q: whether it is a second, a year or a command's name is not known; a table has seconds first, then the five, then the year", first)
+		j.lose("a sixth field, %q: whether it is a second, a year or a command's name is not known; "+
+			"a table has seconds first, then the five, then the year", first)
 		return
 	}
 	t, err := translate(e.schedule)
@@ -230,7 +234,8 @@ func wishes(comments []string, command string) []string {
 var userHeading = regexp.MustCompile(`(?i)\b(who|user(-?name)?)\s+command\b`)
 
 // systemUsers has common names in the user column that are no commands.
-var systemUsers = words("root www-data nobody daemon postgres mysql redis mail backup munin nagios apache nginx httpd git jenkins bin sys uucp news list man games")
+var systemUsers = words("root www-data nobody daemon postgres mysql redis mail backup munin nagios apache nginx " +
+	"httpd git jenkins bin sys uucp news list man games")
 
 var (
 	likeUser    = regexp.MustCompile(`^[a-z_][-a-z0-9_]*$`)

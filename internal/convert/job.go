@@ -50,7 +50,6 @@ func with(env []variable, v variable) []variable {
 	return append(env, v)
 }
 
-// note is a note about a job.
 type note struct{ about, text string }
 
 // unlimited stands for "no limit", which a timeout cannot express.
@@ -113,7 +112,8 @@ func (j *job) settle(o Options) {
 		return
 	}
 	if gap := s.MinGap(); gap > 0 && j.jitter >= gap {
-		j.note("random delay", "a random delay of up to %s is longer than its ticks are apart; set jitter to less than %s",
+		j.note("random delay",
+			"a random delay of up to %s is longer than its ticks are apart; set jitter to less than %s",
 			strict.ShortDuration(j.jitter), strict.ShortDuration(gap))
 		j.jitter = 0
 	}

@@ -55,9 +55,11 @@ func nameAll(all []job) {
 // Words of a command line that do not say what it does.
 var (
 	preparing = words("cd test [ [[ export source . sleep set umask ulimit true : mkdir date echo printf")
-	wrapping  = words("nice ionice nohup time timeout sudo env exec chronic setsid flock stdbuf eval command systemd-cat cronlock if then bundle npx")
-	running   = words("sh bash dash zsh ksh python python2 python3 perl ruby php node deno java")
-	having    = words("docker podman npm yarn make rake systemctl service curl wget find run-parts rsync git aws gcloud kubectl go artisan manage console")
+	wrapping  = words("nice ionice nohup time timeout sudo env exec chronic setsid flock stdbuf eval command " +
+		"systemd-cat cronlock if then bundle npx")
+	running = words("sh bash dash zsh ksh python python2 python3 perl ruby php node deno java")
+	having  = words("docker podman npm yarn make rake systemctl service curl wget find run-parts rsync git aws " +
+		"gcloud kubectl go artisan manage console")
 	joining   = regexp.MustCompile(`&&|\|\||[;|\n]`)
 	assigning = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
 	numeric   = regexp.MustCompile(`^[0-9.]+[smhd]?$`)

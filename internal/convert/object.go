@@ -71,7 +71,8 @@ func (m *manifests) documents(data []byte, do func(object) error) (err error) {
 
 // surrogates matches two escapes of JSON that together are one character, or half of such a pair. YAML knows the other
 // escapes.
-var surrogates = regexp.MustCompile(`\\\\|\\u[dD][89a-bA-B][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[dD][89a-fA-F][0-9a-fA-F]{2}`)
+var surrogates = regexp.MustCompile(
+	`\\\\|\\u[dD][89a-bA-B][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[dD][89a-fA-F][0-9a-fA-F]{2}`)
 
 // joined replaces pairs of escapes by the character that they stand for.
 func joined(data []byte) []byte {
@@ -158,7 +159,6 @@ func (o object) each(depth int, do func(key string, value object, own bool)) {
 	}
 }
 
-// text returns a scalar's text.
 func (o object) text() string {
 	if !o.is() || o.node.Kind != yaml.ScalarNode || !o.all.spend(1+len(o.node.Value)/16) {
 		return ""
@@ -166,7 +166,6 @@ func (o object) text() string {
 	return o.node.Value
 }
 
-// items returns the items of a list.
 func (o object) items() []object {
 	if o.node == nil || o.node.Kind != yaml.SequenceNode || !o.all.spend(len(o.node.Content)) {
 		return nil
@@ -178,7 +177,6 @@ func (o object) items() []object {
 	return out
 }
 
-// texts returns the items of a list of text.
 func (o object) texts() []string {
 	var out []string
 	for _, item := range o.items() {

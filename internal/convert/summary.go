@@ -17,8 +17,8 @@ func (r *Result) Summary() []string {
 		lines[0] += fmt.Sprintf(", commented out: %d", r.Lost)
 	}
 	if r.Local > 0 {
-		lines = append(lines, fmt.Sprintf("warning: jobs whose times are UTC here, and were local times of cron's machine: %d; "+
-			"--time-zone ZONE says which", r.Local))
+		lines = append(lines, fmt.Sprintf("warning: jobs whose times are UTC here, "+
+			"and were local times of cron's machine: %d; --time-zone ZONE says which", r.Local))
 	}
 	var kinds []string
 	by := map[string][]string{}

@@ -19,7 +19,6 @@ const mark = "import: "
 // width of a line of comment.
 const width = 118
 
-// write writes the table.
 func write(all []job, files []Input, kinds map[Format]bool, o Options) []byte {
 	var b bytes.Buffer
 	names := make([]string, 0, 4)
@@ -77,8 +76,10 @@ func writeDefaults(b *bytes.Buffer, o Options) {
 	} else {
 		b.WriteString("  # timeZone: Europe/Berlin\n")
 	}
-	b.WriteString("  concurrencyPolicy: Allow # runs may overlap, as before; Forbid skips a tick that comes while the job still runs\n")
-	fmt.Fprintf(b, "  timeout: %s # there was no limit; say for each job how long it may take\n", strict.ShortDuration(unlimited))
+	b.WriteString("  concurrencyPolicy: Allow # runs may overlap, as before; " +
+		"Forbid skips a tick that comes while the job still runs\n")
+	fmt.Fprintf(b, "  timeout: %s # there was no limit; say for each job how long it may take\n",
+		strict.ShortDuration(unlimited))
 }
 
 func writeJob(b *bytes.Buffer, j job) {
@@ -199,7 +200,8 @@ func quoted(s string) *yaml.Node {
 
 // blockable reports whether text can be a block without the indicators that YAML needs for unusual beginnings and ends.
 func blockable(s string) bool {
-	return !strings.HasPrefix(s, "\n") && !strings.HasPrefix(s, " ") && !strings.HasSuffix(s, "\n\n") && !strings.Contains(s+"\n", " \n")
+	return !strings.HasPrefix(s, "\n") && !strings.HasPrefix(s, " ") && !strings.HasSuffix(s, "\n\n") &&
+		!strings.Contains(s+"\n", " \n")
 }
 
 func mapping(content ...*yaml.Node) *yaml.Node {

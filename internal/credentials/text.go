@@ -48,7 +48,9 @@ type Secrets [][]byte
 
 // SecretFile returns the secrets in a file.
 func SecretFile(path string, warn func(error)) *Kept[Secrets] {
-	return Keep(maxText, func(contents [][]byte) (Secrets, error) { return ParseSecrets(string(contents[0])) }, warn, path)
+	return Keep(maxText, func(contents [][]byte) (Secrets, error) {
+		return ParseSecrets(string(contents[0]))
+	}, warn, path)
 }
 
 var errSecret = errors.New("not a secret of Standard Webhooks: whsec_ and the base64 of 24 to 64 bytes")

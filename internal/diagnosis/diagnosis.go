@@ -32,23 +32,24 @@ const maxReason = 300
 
 // refusals are the errors that Redis answers, by their beginning.
 var refusals = []struct{ begins, says, hint string }{
-	{"NOAUTH", "asks for a password", "set redis.passwordFile in the table, and redis.username unless the user is default"},
-	{"WRONGPASS", "refuses the user or the password", "check redis.username, and in the table redis.passwordFile, passwordCommand or identity, or the URL"},
+	{"NOAUTH", "asks for a password", "set redis.passwordFile in the table, and redis.username unless it is default"},
+	{"WRONGPASS", "refuses the user or the password",
+		"check redis.username, and in the table redis.passwordFile, passwordCommand or identity, or the URL"},
 	{"NOPERM", "forbids its user a command or a key", "give the user the rights that docs/redis.md lists"},
 	{"DENIED", "is in protected mode", "set requirepass in redis.conf, and redis.passwordFile in the table"},
-	{"ERR DB index", "has no database with that number", "write /0 after the port in the URL, or raise databases in redis.conf"},
-	{"ERR invalid DB index", "has no database with that number", "write /0 after the port in the URL, or raise databases in redis.conf"},
-	{"ERR SELECT is not allowed in cluster mode", "is a Cluster, which only has database 0", "name its nodes in redis.cluster.addrs"},
+	{"ERR DB index", "has no database with that number", "end the URL in /0, or raise databases in redis.conf"},
+	{"ERR invalid DB index", "has no database with that number", "end the URL in /0, or raise databases in redis.conf"},
+	{"ERR SELECT is not allowed", "is a Cluster, which only has database 0", "name its nodes in redis.cluster.addrs"},
 	{"ERR max number of clients", "has reached its limit of clients", "raise maxclients in redis.conf"},
-	{"ERR unknown command 'sentinel'", "is not a Sentinel", "name Sentinels in redis.sentinel.addrs: their usual port is 26379"},
-	{"ERR This instance has cluster support disabled", "is not a Cluster", "name it in redis.url in place of redis.cluster"},
+	{"ERR unknown command 'sentinel'", "is not a Sentinel", "name Sentinels in redis.sentinel.addrs: often port 26379"},
+	{"ERR This instance has cluster support", "is not a Cluster", "name it in redis.url in place of redis.cluster"},
 	{"MOVED", "is one node of a Cluster", "name its nodes in redis.cluster.addrs"},
 	{"CLUSTERDOWN", "is a Cluster that is down", "redis-cli --cluster check HOST:PORT shows why"},
 	{"LOADING", "is still loading its data", ""},
 	{"READONLY", "is a replica, which takes no claims", "name the master, or its Sentinels in redis.sentinel"},
-	{"MISCONF", "refuses writes, since it could not save its data", "its own log says why: mostly the disk is full, or may not be written"},
-	{"OOM", "refuses writes, since its memory is full", "raise maxmemory in redis.conf, or give Solotick a Redis of its own"},
-	{"NOREPLICAS", "refuses writes, since too few replicas have its data", "bring the replicas back, or lower min-replicas-to-write"},
+	{"MISCONF", "refuses writes, since it could not save its data", "see its log: mostly a full or read-only disk"},
+	{"OOM", "refuses writes, since its memory is full", "raise maxmemory, or give Solotick a Redis of its own"},
+	{"NOREPLICAS", "refuses writes, since too few replicas have its data", "mend them, or lower min-replicas-to-write"},
 	{"MASTERDOWN", "is a replica without its master", "name the master, or its Sentinels in redis.sentinel"},
 	{"", "answers with an error", ""},
 }
@@ -74,9 +75,11 @@ func Of(err error) Diagnosis {
 	case errors.As(err, &broken) && broken.Said != "":
 		return Refused(broken.Said)
 	case errors.As(err, &broken) && broken.TLS:
-		return diagnosis("ends the connection", broken, "if that port takes TLS, write rediss:// in place of redis://; a proxy must answer HELLO")
+		return diagnosis("ends the connection", broken,
+			"if that port takes TLS, write rediss:// in place of redis://; a proxy must answer HELLO")
 	case errors.As(err, &broken):
-		return diagnosis("sends answers that no Redis sends", broken, "check host and port: another program may listen there")
+		return diagnosis("sends answers that no Redis sends", broken,
+			"check host and port: another program may listen there")
 	case errors.As(err, &secret):
 		return diagnosis("cannot be used", secret, passwordHints[secret.Key])
 	case errors.As(err, &file):

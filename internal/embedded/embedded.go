@@ -72,8 +72,9 @@ func look(addrs []string) (at, free string, err error) {
 			return addr, "", nil
 		case errors.Is(err, errGone): // between the two questions
 			free = cmp.Or(free, addr)
-		case errors.Is(err, errSilent) && marked(addr): // with a second store, its replicas would fire again when it goes on
-			return "", "", fmt.Errorf("joining the embedded store at %s: the process that serves it is stopped: %w", addr, err)
+		case errors.Is(err, errSilent) && marked(addr): // beside a second store it would go on later
+			return "", "", fmt.Errorf("joining the embedded store at %s: the process that serves it is stopped: %w",
+				addr, err)
 		default:
 			taken = append(taken, fmt.Sprintf("%s: %s", addr, err))
 		}

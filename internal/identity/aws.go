@@ -63,8 +63,8 @@ func (a AWS) keys(ctx context.Context, env Environment) (k awsKeys, err error) {
 	case full != "":
 		k, err = ofContainer(ctx, env, full)
 	default:
-		return k, errors.New("AWS gives this process no credentials: it has none of the variables AWS_WEB_IDENTITY_TOKEN_FILE, " +
-			"AWS_CONTAINER_CREDENTIALS_FULL_URI and AWS_ACCESS_KEY_ID")
+		return k, errors.New("AWS gives this process no credentials: it has none of the variables " +
+			"AWS_WEB_IDENTITY_TOKEN_FILE, AWS_CONTAINER_CREDENTIALS_FULL_URI and AWS_ACCESS_KEY_ID")
 	}
 	if err == nil && (k.ID == "" || k.Secret == "") {
 		err = errors.New("the credentials that AWS gives this process lack a key")

@@ -10,7 +10,8 @@ import (
 // password of a user of Memorystore.
 func Google(ctx context.Context, env Environment) (token string, again time.Duration, err error) {
 	host := cmp.Or(env("GCE_METADATA_HOST"), "metadata.google.internal")
-	body, err := get(ctx, "http://"+host+"/computeMetadata/v1/instance/service-accounts/default/token", "Metadata-Flavor", "Google")
+	url := "http://" + host + "/computeMetadata/v1/instance/service-accounts/default/token"
+	body, err := get(ctx, url, "Metadata-Flavor", "Google")
 	if err != nil {
 		return "", 0, err
 	}

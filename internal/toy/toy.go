@@ -138,11 +138,12 @@ func Run(ctx context.Context, out io.Writer, addr, token string) error {
 
 // began says in words that a call has begun.
 func (c *Call) began() string {
-	switch {
-	case c.Tick.IsZero():
+	if c.Tick.IsZero() {
 		return c.Job + ": called, but by no replica"
-	case c.Attempt > 1:
-		return fmt.Sprintf("%s: called by replica %s for the tick %s, attempt %d", c.Job, c.Replica, c.Tick.UTC().Format(time.RFC3339), c.Attempt)
 	}
-	return fmt.Sprintf("%s: called by replica %s for the tick %s", c.Job, c.Replica, c.Tick.UTC().Format(time.RFC3339))
+	began := c.Job + ": called by replica " + c.Replica + " for the tick " + c.Tick.UTC().Format(time.RFC3339)
+	if c.Attempt > 1 {
+		began += fmt.Sprintf(", attempt %d", c.Attempt)
+	}
+	return began
 }
