@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"strconv"
 
@@ -30,6 +31,10 @@ type refusal struct {
 }
 
 func (f *refusal) Error() string { return f.err }
+
+func refuse(status int, hint, format string, args ...any) *refusal {
+	return &refusal{status: status, err: fmt.Sprintf(format, args...), hint: hint}
+}
 
 // refusalJSON is the body of every answer except successes, a contract: see docs/api.md.
 type refusalJSON struct {
@@ -67,12 +72,12 @@ func asJSON(serve func(*http.Request) (*answer, error), known ...string) http.Ha
 var statuses = map[service.Kind]refusal{
 	service.Invalid:      {status: http.StatusUnprocessableEntity},
 	service.NotAdmitted:  {status: http.StatusUnprocessableEntity},
-	service.NoReason:     {status: http.StatusUnprocessableEntity, hint: `{"reason": "database migration", "for": "2h"}`},
+	service.NoReason:     {status: http.StatusUnprocessableEntity, hint: `{"reason": "migration", "for": "2h"}`},
 	service.NoJob:        noJob,
 	service.NotMade:      noJob,
 	service.NoTimer:      noTimer,
 	service.NoRun:        {status: http.StatusNotFound, hint: "GET /v1/runs shows how runs ended"},
-	service.NoFailure:    {status: http.StatusNotFound, hint: `{"tick": "2027-03-28T07:00:00Z"} runs a given tick again`},
+	service.NoFailure:    {status: http.StatusNotFound, hint: `{"tick": "2027-03-28T07:00:00Z"} runs that tick again`},
 	service.InTable:      {status: http.StatusConflict},
 	service.EveryReplica: {status: http.StatusConflict},
 	service.Taken:        {status: http.StatusConflict},
@@ -83,9 +88,9 @@ var statuses = map[service.Kind]refusal{
 }
 
 var (
-	noJob   = refusal{status: http.StatusNotFound, err: "there is no job of that name", hint: "GET /v1/jobs shows all jobs"}
-	noTimer = refusal{status: http.StatusNotFound, err: "no timer of that id waits",
-		hint: "GET /v1/runs?job=timer:ID tells whether it has fired"}
+	noJob   = *refuse(http.StatusNotFound, "GET /v1/jobs shows all jobs", "there is no job of that name")
+	noTimer = *refuse(http.StatusNotFound, "GET /v1/runs?job=timer:ID tells whether it has fired",
+		"no timer of that id waits")
 )
 
 // refusing turns any error into a refusal: one of a handler, of the operator, or of Redis.

@@ -69,7 +69,7 @@ func API(o Options) http.Handler {
 // nothing answers on all other paths.
 func nothing(hint string) http.HandlerFunc {
 	return asJSON(func(*http.Request) (*answer, error) {
-		return nil, &refusal{status: http.StatusNotFound, err: "there is nothing here", hint: hint}
+		return nil, refuse(http.StatusNotFound, hint, "there is nothing here")
 	})
 }
 
@@ -91,10 +91,11 @@ func (a *api) routes() map[string]methods {
 		"/v1/replicas":                {"GET": a.shows(func(s view.Status) any { return s.Replicas })},
 		"/v1/replica":                 {"GET": asJSON(a.self)},
 		"/v1/timers":                  {"GET": asJSON(a.timers, "limit")},
-		"/v1/timers/{id}":             {"GET": asJSON(a.timer), "PUT": asJSON(a.setTimer), "DELETE": asJSON(a.deleteTimer)},
-		"/v1/runs/{run}/heartbeat":    {"POST": asJSON(a.heartbeat)},
-		"/v1/runs/{run}/finish":       {"POST": asJSON(a.finish)},
-		"/v1/drain":                   {"POST": a.drain},
+		"/v1/timers/{id}": {"GET": asJSON(a.timer), "PUT": asJSON(a.setTimer),
+			"DELETE": asJSON(a.deleteTimer)},
+		"/v1/runs/{run}/heartbeat": {"POST": asJSON(a.heartbeat)},
+		"/v1/runs/{run}/finish":    {"POST": asJSON(a.finish)},
+		"/v1/drain":                {"POST": a.drain},
 	}
 }
 
@@ -115,8 +116,8 @@ func CallbackServer(o Options) *http.Server {
 // server makes a server with limits on everything; Listen limits the number of connections.
 func server(h http.Handler, log *slog.Logger) *http.Server {
 	return &http.Server{
-		Handler: h, ConnState: follow,
+		Handler: h, ConnState: follow, MaxHeaderBytes: 16 << 10, IdleTimeout: 2 * time.Minute,
 		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second,
-		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 }

@@ -39,8 +39,8 @@ func (a *api) finish(r *http.Request) (*answer, error) {
 		return nil, err
 	}
 	if !in.Outcome.Known() {
-		return nil, &refusal{status: http.StatusUnprocessableEntity, err: `"outcome" must be succeeded, failed or interrupted`,
-			hint: `{"outcome": "failed", "detail": "the disk is full"}`}
+		return nil, refuse(http.StatusUnprocessableEntity, `{"outcome": "failed", "detail": "the disk is full"}`,
+			`"outcome" must be succeeded, failed or interrupted`)
 	}
 	if err := a.Callbacks.Finish(run, token, callback.Report{Outcome: in.Outcome, Detail: in.Detail}); err != nil {
 		return nil, refusedFinish(err)
@@ -53,8 +53,8 @@ func bearer(r *http.Request) (run, token string, err error) {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	token = strings.TrimSpace(token)
 	if !strings.EqualFold(scheme, "Bearer") || token == "" {
-		return "", "", &refusal{status: http.StatusUnauthorized, err: "the request has no token",
-			hint: "send Authorization: Bearer TOKEN, where TOKEN is the header Solotick-Callback-Token of the call"}
+		return "", "", refuse(http.StatusUnauthorized, "send Authorization: Bearer TOKEN, "+
+			"where TOKEN is the header Solotick-Callback-Token of the call", "the request has no token")
 	}
 	return r.PathValue("run"), token, nil
 }
@@ -64,27 +64,26 @@ func refusedHeartbeat(err error) *refusal {
 	over, isOver := errors.AsType[*callback.OverError](err)
 	switch {
 	case errors.Is(err, callback.ErrOver):
-		return &refusal{status: http.StatusGone, err: err.Error(), hint: "stop the work"}
+		return refuse(http.StatusGone, "stop the work", "%v", err)
 	case errors.Is(err, callback.ErrSilent):
-		return &refusal{status: http.StatusGone, err: "the run is over: " + over.Error(), hint: "stop the work"}
+		return refuse(http.StatusGone, "stop the work", "the run is over: %v", over)
 	case isOver:
-		return &refusal{status: http.StatusGone, err: "the run has to end: " + over.Error(), hint: "stop the work, and then finish the run"}
+		return refuse(http.StatusGone, "stop the work, and then finish the run", "the run has to end: %v", over)
 	case errors.Is(err, callback.ErrUnsure):
-		return &refusal{status: http.StatusServiceUnavailable, err: err.Error(),
-			hint: "send another heartbeat in a second; stop the work when the time of the last heartbeat that got 200 is over"}
+		return refuse(http.StatusServiceUnavailable, "send another heartbeat in a second; "+
+			"stop the work when the time of the last heartbeat that got 200 is over", "%v", err)
 	}
-	return &refusal{status: http.StatusNotFound, err: err.Error(), hint: "stop the work: the run has ended, or the replica was restarted"}
+	return refuse(http.StatusNotFound, "stop the work: the run has ended, or the replica was restarted", "%v", err)
 }
 
-// refusedFinish says why the end of a run is refused.
 func refusedFinish(err error) *refusal {
 	const hint = "do not send it again"
 	over, isOver := errors.AsType[*callback.OverError](err)
 	switch {
 	case errors.Is(err, callback.ErrOver):
-		return &refusal{status: http.StatusGone, err: err.Error(), hint: hint}
+		return refuse(http.StatusGone, hint, "%v", err)
 	case isOver:
-		return &refusal{status: http.StatusGone, err: "the run is over: " + over.Error(), hint: hint}
+		return refuse(http.StatusGone, hint, "the run is over: %v", over)
 	}
-	return &refusal{status: http.StatusNotFound, err: err.Error(), hint: hint}
+	return refuse(http.StatusNotFound, hint, "%v", err)
 }

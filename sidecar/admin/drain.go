@@ -44,5 +44,5 @@ func (a *api) drained(r *http.Request) (*answer, error) {
 	case errors.Is(context.Cause(ctx), errStillDraining):
 		return &answer{http.StatusAccepted, out}, nil
 	}
-	return nil, &refusal{status: http.StatusInternalServerError, err: "draining: " + err.Error()}
+	return nil, refuse(http.StatusInternalServerError, "", "draining: %v", err)
 }

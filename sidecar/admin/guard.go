@@ -27,7 +27,8 @@ func (m methods) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		allowed = append(allowed, http.MethodHead)
 	}
 	w.Header().Set("Allow", strings.Join(allowed, ", "))
-	write(w, &refusal{status: http.StatusMethodNotAllowed, err: "this path does not take that method", hint: "it takes " + strings.Join(allowed, ", ")})
+	write(w, refuse(http.StatusMethodNotAllowed, "it takes "+strings.Join(allowed, ", "),
+		"this path does not take that method"))
 }
 
 // guard lets through requests to a name of this machine and, from browsers, only those of our own page. A browser on
@@ -47,18 +48,20 @@ func (a *api) guard(next http.Handler) http.Handler {
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Solotick-Replica", a.Name)
+		forbid := func(hint, why string) { write(w, refuse(http.StatusForbidden, hint, "%s", why)) }
+		posted := &http.Request{Method: http.MethodPost, URL: r.URL, Host: r.Host, Header: r.Header}
 		switch {
 		case !isLoopback(r.Host):
-			write(w, &refusal{status: http.StatusForbidden, err: "this is served to the machine itself alone, and the request names another host",
-				hint: "ask for localhost or 127.0.0.1, through kubectl port-forward for example"})
-		case a.crossOrigin.Check(&http.Request{Method: http.MethodPost, URL: r.URL, Host: r.Host, Header: r.Header}) != nil:
-			write(w, &refusal{status: http.StatusForbidden, err: "the request comes from a page of another origin",
-				hint: "type the address of the status page into the browser"})
+			forbid("ask for localhost or 127.0.0.1, through kubectl port-forward for example",
+				"this is served to the machine itself alone, and the request names another host")
+		case a.crossOrigin.Check(posted) != nil:
+			forbid("type the address of the status page into the browser",
+				"the request comes from a page of another origin")
 		case r.Header["Solotick-Run"] != nil:
-			write(w, &refusal{status: http.StatusForbidden, err: "a job sent this request, and jobs may not call the API",
-				hint: "an app that calls the API itself must not send the header Solotick-Run"})
+			forbid("an app that calls the API itself must not send the header Solotick-Run",
+				"a job sent this request, and jobs may not call the API")
 		case r.URL.Path != clean(r.URL.Path): // which the mux would redirect
-			write(w, &refusal{status: http.StatusNotFound, err: "there is nothing here"})
+			write(w, refuse(http.StatusNotFound, "", "there is nothing here"))
 		default:
 			next.ServeHTTP(w, r)
 		}

@@ -153,7 +153,7 @@ func (g *boundedConn) Read(p []byte) (int, error) {
 		return g.Conn.Read(p)
 	}
 	g.of.mu.Lock()
-	if g.since.IsZero() { // else it has had an answer: a busy server begins to read in another order than it has answered
+	if g.since.IsZero() { // else it has had an answer: a busy server reads in another order than it has answered
 		g.since = time.Now()
 	}
 	g.of.mu.Unlock()

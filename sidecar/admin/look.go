@@ -2,7 +2,6 @@ package admin
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -42,7 +41,8 @@ func (a *api) job(r *http.Request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &answer{body: view.WholeJob{Job: l.Status().Jobs[0], Target: view.Target(j), Settings: view.Settings(j), Definition: view.Definition(j)}}, nil
+	return &answer{body: view.WholeJob{Job: l.Status().Jobs[0], Target: view.Target(j), Settings: view.Settings(j),
+		Definition: view.Definition(j)}}, nil
 }
 
 // tick answers what became of a tick; "now" stands for the job as it stands.
@@ -54,8 +54,8 @@ func (a *api) tick(r *http.Request) (*answer, error) {
 	var at time.Time
 	if text := r.PathValue("tick"); text != "now" {
 		if at, err = time.Parse(time.RFC3339, text); err != nil {
-			return nil, &refusal{status: http.StatusBadRequest, err: fmt.Sprintf("%q is not a time as in RFC 3339", text),
-				hint: "2026-11-23T08:00:00Z, or now"}
+			return nil, refuse(http.StatusBadRequest, "2026-11-23T08:00:00Z, or now",
+				"%q is not a time as in RFC 3339", text)
 		}
 	}
 	w, err := view.Explain(r.Context(), a.Store, a.Replica.Table(), j, at)
@@ -69,8 +69,9 @@ func (a *api) self(r *http.Request) (*answer, error) {
 	if !ok {
 		now = time.Now()
 	}
-	self := view.Self{Replica: a.Name, Service: table.Service, Version: a.Version, Table: table.Hash, Time: view.Stamp(now), Ready: true,
-		Redis: view.NewRedis(a.Redis, a.Replica.RedisTrouble()), Jobs: []view.OwnJob{}}
+	self := view.Self{Replica: a.Name, Service: table.Service, Version: a.Version, Table: table.Hash,
+		Time: view.Stamp(now), Ready: true, Jobs: []view.OwnJob{},
+		Redis: view.NewRedis(a.Redis, a.Replica.RedisTrouble())}
 	if err := a.Replica.WhyIdle(); err != nil {
 		self.Ready, self.NotReady = false, err.Error()
 	}
@@ -92,11 +93,11 @@ func (a *api) runs(r *http.Request) (*answer, error) {
 		return nil, err
 	}
 	if failed := p.Get("failed"); failed != "" && failed != "true" && failed != "false" {
-		return nil, &refusal{status: http.StatusBadRequest, err: "failed is true or false"}
+		return nil, refuse(http.StatusBadRequest, "", "failed is true or false")
 	}
 	if each > 0 {
 		if p.Get("job") != "" || p.Get("limit") != "" {
-			return nil, &refusal{status: http.StatusBadRequest, err: "each stands in place of job and limit"}
+			return nil, refuse(http.StatusBadRequest, "", "each stands in place of job and limit")
 		}
 		limit = deepRuns
 	}
@@ -122,7 +123,6 @@ func (a *api) runs(r *http.Request) (*answer, error) {
 	return &answer{body: rows}, nil
 }
 
-// events answers with the newest acts of operators.
 func (a *api) events(r *http.Request) (*answer, error) {
 	p := r.URL.Query()
 	limit, err := number(p, "limit", someRuns, maxRuns)
@@ -143,7 +143,7 @@ func number(p url.Values, name string, otherwise, most int) (int, error) {
 	}
 	n, err := strconv.Atoi(p.Get(name))
 	if err != nil || n < 1 || n > most {
-		return 0, &refusal{status: http.StatusBadRequest, err: fmt.Sprintf("%s is not a number from 1 to %d", name, most)}
+		return 0, refuse(http.StatusBadRequest, "", "%s is not a number from 1 to %d", name, most)
 	}
 	return n, nil
 }

@@ -23,10 +23,10 @@ type author struct {
 	Reason string `json:"reason"`
 }
 
-// as returns the operator for a request of that author.
 func (a *api) as(by author) (*service.Operator, error) {
 	by = author{text.OneLine(by.By), text.OneLine(by.Reason)}
-	err := service.CheckAuthor(service.Field{Name: `"by"`, Text: by.By}, service.Field{Name: "the reason", Text: by.Reason})
+	err := service.CheckAuthor(service.Field{Name: `"by"`, Text: by.By},
+		service.Field{Name: "the reason", Text: by.Reason})
 	return a.operator.As(service.Author{By: cmp.Or(by.By, "api on "+a.Name), Reason: by.Reason}), err
 }
 
@@ -38,7 +38,8 @@ type finder func(context.Context, string) (config.Job, error)
 
 // asked reads a request about the job in the path. The body, of that many bytes at most, is read into in, whose author
 // is by.
-func (a *api) asked(r *http.Request, find finder, most int64, in any, by *author) (j config.Job, o *service.Operator, err error) {
+func (a *api) asked(r *http.Request, find finder, most int64, in any,
+	by *author) (j config.Job, o *service.Operator, err error) {
 	if j, err = find(r.Context(), r.PathValue("job")); err == nil {
 		err = decodeUpTo(r, most, in)
 	}

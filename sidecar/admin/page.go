@@ -26,7 +26,8 @@ func newPage() page {
 	return page{
 		html: strings.NewReplacer("{{style}}", style, "{{script}}", script).Replace(contents("*.html")),
 		policy: "default-src 'none'; connect-src 'self'; style-src " + hash(style) + "; script-src " + hash(script) +
-			"; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
+			"; base-uri 'none'; form-action 'none'; frame-ancestors 'none'" +
+			"; require-trusted-types-for 'script'; trusted-types 'none'",
 	}
 }
 

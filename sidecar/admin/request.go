@@ -25,16 +25,17 @@ const maxBody = 64 << 10
 func parameters(r *http.Request, known ...string) error {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return &refusal{status: http.StatusBadRequest, err: "the query cannot be read"}
+		return refuse(http.StatusBadRequest, "", "the query cannot be read")
 	}
 	for _, name := range slices.Sorted(maps.Keys(query)) {
 		switch {
 		case !slices.Contains(known, name) && len(known) == 0:
-			return &refusal{status: http.StatusBadRequest, err: "this path takes no parameters"}
+			return refuse(http.StatusBadRequest, "", "this path takes no parameters")
 		case !slices.Contains(known, name):
-			return &refusal{status: http.StatusBadRequest, err: fmt.Sprintf("unknown parameter %q", text.OneLine(name)), hint: "known are " + strings.Join(known, ", ")}
+			return refuse(http.StatusBadRequest, "known are "+strings.Join(known, ", "),
+				"unknown parameter %q", text.OneLine(name))
 		case len(query[name]) > 1:
-			return &refusal{status: http.StatusBadRequest, err: fmt.Sprintf("parameter %q is given more than once", name)}
+			return refuse(http.StatusBadRequest, "", "parameter %q is given more than once", name)
 		}
 	}
 	return nil
@@ -49,15 +50,16 @@ func readUpTo(r *http.Request, most int64) ([]byte, error) {
 	var over *http.MaxBytesError
 	switch {
 	case errors.As(err, &over):
-		return nil, &refusal{status: http.StatusRequestEntityTooLarge, err: fmt.Sprintf("the body is larger than %d KiB", most>>10)}
+		return nil, refuse(http.StatusRequestEntityTooLarge, "", "the body is larger than %d KiB", most>>10)
 	case err != nil:
-		return nil, &refusal{status: http.StatusBadRequest, err: "the body did not arrive as a whole"}
+		return nil, refuse(http.StatusBadRequest, "", "the body did not arrive as a whole")
 	case len(body) == 0:
 		return nil, nil
 	}
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || kind != "application/json" {
-		return nil, &refusal{status: http.StatusUnsupportedMediaType, err: "the body must be JSON, and say so", hint: "Content-Type: application/json"}
+		return nil, refuse(http.StatusUnsupportedMediaType, "Content-Type: application/json",
+			"the body must be JSON, and say so")
 	}
 	return body, nil
 }
@@ -76,16 +78,17 @@ func decodeUpTo(r *http.Request, most int64, into any) error {
 	err = d.Decode(into)
 	if err == nil {
 		if _, more := d.Token(); !errors.Is(more, io.EOF) {
-			return &refusal{status: http.StatusBadRequest, err: "the body goes on after its end"}
+			return refuse(http.StatusBadRequest, "", "the body goes on after its end")
 		}
 		return nil
 	}
-	f := &refusal{status: http.StatusBadRequest, err: "the body is not JSON"}
+	f := refuse(http.StatusBadRequest, "", "the body is not JSON")
 	var kind *json.UnmarshalTypeError
 	if errors.As(err, &kind) {
 		f.err = "the body must be a JSON object"
-		if field := kind.Field[strings.LastIndexByte(kind.Field, '.')+1:]; field != "" { // behind the name of the part that it is in
-			f.err = fmt.Sprintf("%q must be a %s, not a %s", field, map[bool]string{true: "truth value", false: "text"}[kind.Type.Kind() == reflect.Bool], kind.Value)
+		wanted := map[bool]string{true: "truth value", false: "text"}[kind.Type.Kind() == reflect.Bool]
+		if field := kind.Field[strings.LastIndexByte(kind.Field, '.')+1:]; field != "" { // without its part
+			f.err = fmt.Sprintf("%q must be a %s, not a %s", field, wanted, kind.Value)
 		}
 	} else if field, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
 		f.err = "unknown key " + text.OneLine(field)
@@ -93,24 +96,22 @@ func decodeUpTo(r *http.Request, most int64, into any) error {
 	return f
 }
 
-// instant reads a time in a body.
 func instant(key, value string) (time.Time, error) {
 	t, err := time.Parse(time.RFC3339, value)
 	if err != nil {
-		return t, &refusal{status: http.StatusUnprocessableEntity, err: fmt.Sprintf("%q is not a time as in RFC 3339", key),
-			hint: "as " + time.Now().UTC().Format(time.RFC3339)}
+		return t, refuse(http.StatusUnprocessableEntity, "as "+time.Now().UTC().Format(time.RFC3339),
+			"%q is not a time as in RFC 3339", key)
 	}
 	return t, nil
 }
 
-// length reads a duration in a body or query.
 func length(key, value string) (time.Duration, error) {
 	d, err := time.ParseDuration(value)
 	switch hint := "as 90s, 30m or 2h"; {
 	case err != nil:
-		return 0, &refusal{status: http.StatusUnprocessableEntity, err: fmt.Sprintf("%q is not a duration", key), hint: hint}
+		return 0, refuse(http.StatusUnprocessableEntity, hint, "%q is not a duration", key)
 	case d <= 0:
-		return 0, &refusal{status: http.StatusUnprocessableEntity, err: fmt.Sprintf("%q must be longer than 0s", key), hint: hint}
+		return 0, refuse(http.StatusUnprocessableEntity, hint, "%q must be longer than 0s", key)
 	}
 	return d, nil
 }

@@ -60,9 +60,9 @@ func document(r *http.Request) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case body == nil:
-		return nil, &refusal{status: http.StatusBadRequest, err: "the body is missing", hint: "see docs/api.md"}
+		return nil, refuse(http.StatusBadRequest, "see docs/api.md", "the body is missing")
 	case !json.Valid(body):
-		return nil, &refusal{status: http.StatusBadRequest, err: "the body is not JSON"}
+		return nil, refuse(http.StatusBadRequest, "", "the body is not JSON")
 	}
 	return body, nil
 }

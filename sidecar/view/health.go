@@ -96,7 +96,8 @@ func (l *Look) LastScheduled(j config.Job) *service.Entry {
 // none.
 func (l *Look) Overdue(j config.Job) time.Time {
 	state, known := l.States[j.Name]
-	if !known || j.Suspend || j.Schedule == nil || j.Guarantee == config.EveryReplica || state.IsPaused() || len(state.Running) > 0 {
+	if !known || j.Suspend || j.Schedule == nil || j.Guarantee == config.EveryReplica ||
+		state.IsPaused() || len(state.Running) > 0 {
 		return time.Time{}
 	}
 	for _, w := range state.Waiting { // it was claimed, and no replica could start it

@@ -43,8 +43,8 @@ func links(t *config.Table, job, run, replica string, tick, from, to time.Time) 
 	if t.Links == (config.Links{}) { // as in most tables, whose runs may be thousands
 		return Links{}
 	}
-	values := map[string]string{"service": t.Service, "job": job, "run": run, "trace": strings.ReplaceAll(run, "-", ""), "replica": replica, "tick": Stamp(tick),
-		"from": unixMilli(from.Add(-around)), "to": unixMilli(to.Add(around))}
+	values := map[string]string{"service": t.Service, "job": job, "run": run, "trace": strings.ReplaceAll(run, "-", ""),
+		"replica": replica, "tick": Stamp(tick), "from": unixMilli(from.Add(-around)), "to": unixMilli(to.Add(around))}
 	return Links{t.Links.Logs.Fill(values), t.Links.Traces.Fill(values)}
 }
 

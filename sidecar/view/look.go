@@ -102,7 +102,8 @@ func (l *Look) Skips(job string) []Skipped {
 			all = append(all, Skipped{k, r.Name})
 		}
 	}
-	slices.SortFunc(all, func(a, b Skipped) int { return cmp.Or(b.At.Compare(a.At), cmp.Compare(a.Replica, b.Replica)) })
+	newest := func(a, b Skipped) int { return cmp.Or(b.At.Compare(a.At), cmp.Compare(a.Replica, b.Replica)) }
+	slices.SortFunc(all, newest)
 	return all
 }
 

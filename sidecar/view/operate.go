@@ -81,7 +81,8 @@ type Event struct {
 func NewEvents(acts []service.Act) []Event {
 	rows := make([]Event, 0, len(acts))
 	for _, a := range acts {
-		e := Event{At: Stamp(a.At), By: a.By, What: a.What, Until: Stamp(a.Until), Tick: Stamp(a.Tick), Count: a.Count, Runs: a.Runs, Reason: a.Reason}
+		e := Event{At: Stamp(a.At), By: a.By, What: a.What, Until: Stamp(a.Until), Tick: Stamp(a.Tick),
+			Count: a.Count, Runs: a.Runs, Reason: a.Reason}
 		if a.What == "rerun" {
 			e.Count = 0 // which is always one
 		}

@@ -60,6 +60,6 @@ func NewRedis(address string, t *Trouble) Redis {
 // NewOwnJob returns a job of which a replica knows what it ran itself.
 func NewOwnJob(t *config.Table, j config.Job, own service.Ledger, now time.Time) OwnJob {
 	l := &Look{Table: t, Now: now}
-	return OwnJob{j.Name, j.Schedule.String(), j.TimeZone, string(j.Guarantee), j.Suspend, Stamp(l.Next(j)), l.runs(j.Name, own.Running),
-		l.entry(own.Last)}
+	return OwnJob{j.Name, j.Schedule.String(), j.TimeZone, string(j.Guarantee), j.Suspend, Stamp(l.Next(j)),
+		l.runs(j.Name, own.Running), l.entry(own.Last)}
 }

@@ -32,8 +32,8 @@ func Target(j config.Job) string {
 
 // Settings returns the settings of a job that decide what becomes of its ticks, as the table names them.
 func Settings(j config.Job) string {
-	all := []string{"guarantee " + string(j.Guarantee), "missed " + string(j.Missed), "concurrencyPolicy " + string(j.ConcurrencyPolicy),
-		"timeout " + j.Timeout.String()}
+	all := []string{"guarantee " + string(j.Guarantee), "missed " + string(j.Missed),
+		"concurrencyPolicy " + string(j.ConcurrencyPolicy), "timeout " + j.Timeout.String()}
 	if j.HTTP != nil && j.HTTP.Async != nil {
 		all = append(all, fmt.Sprintf("async timeout %s, heartbeat %s", j.HTTP.Async.Timeout, j.HTTP.Async.Heartbeat))
 	}

@@ -142,8 +142,8 @@ type Entry struct {
 
 // NewEntry returns an entry of the history in JSON, with the links of the table.
 func NewEntry(e service.Entry, t *config.Table) Entry {
-	return Entry{e.Job, Stamp(e.Tick), e.Run, e.Replica, e.Kind, e.Attempt, e.Outcome, e.Failed, Stamp(e.Ended), e.Took.Milliseconds(), e.Detail,
-		Stamp(e.First), e.Count, max(e.Data, 0), linksOf(t, e)}
+	return Entry{e.Job, Stamp(e.Tick), e.Run, e.Replica, e.Kind, e.Attempt, e.Outcome, e.Failed, Stamp(e.Ended),
+		e.Took.Milliseconds(), e.Detail, Stamp(e.First), e.Count, max(e.Data, 0), linksOf(t, e)}
 }
 
 // NewEntries returns entries of the history in JSON, in their order, with the links of the table; never null.
@@ -163,13 +163,13 @@ func (l *Look) Status() Status {
 	}
 	for _, r := range l.Replicas {
 		silent := l.Silent(r)
-		out.Replicas = append(out.Replicas, Replica{r.Name, r.Version, r.Table, r.Observe, float64(r.Offset.Microseconds()) / 1000,
-			r.Ready == "" && !silent, r.Ready, r.Reload, silent, l.Twins(r), Stamp(r.Seen)})
+		out.Replicas = append(out.Replicas, Replica{r.Name, r.Version, r.Table, r.Observe,
+			float64(r.Offset.Microseconds()) / 1000, r.Ready == "" && !silent, r.Ready, r.Reload, silent,
+			l.Twins(r), Stamp(r.Seen)})
 	}
 	return out
 }
 
-// runs returns live runs of a job in JSON.
 func (l *Look) runs(job string, live []service.RunState) []Run {
 	runs := make([]Run, 0, len(live))
 	for _, r := range live {
@@ -194,11 +194,12 @@ func (l *Look) job(j config.Job) Job {
 	if j.Schedule != nil { // without a readable table only the name is known
 		schedule = j.Schedule.String()
 	}
-	out := Job{Job: j.Name, Schedule: schedule, TimeZone: j.TimeZone, Dynamic: j.Dynamic, Guarantee: string(j.Guarantee),
-		Registered: known, Suspended: j.Suspend, Next: Stamp(l.Next(j)),
+	out := Job{Job: j.Name, Schedule: schedule, TimeZone: j.TimeZone, Dynamic: j.Dynamic,
+		Guarantee: string(j.Guarantee), Registered: known, Suspended: j.Suspend, Next: Stamp(l.Next(j)),
 		Running: l.runs(j.Name, state.Running), Waiting: []Waiting{}, Skips: []Skip{},
-		Health: l.Health(j), Failures: state.Streak, FailingSince: Stamp(state.FailingSince), LastSuccess: Stamp(state.LastSuccess),
-		LastFailure: Stamp(state.LastFailure), Overdue: Stamp(l.Overdue(j)), MissedToday: state.MissedToday,
+		Health: l.Health(j), Failures: state.Streak, FailingSince: Stamp(state.FailingSince),
+		LastSuccess: Stamp(state.LastSuccess), LastFailure: Stamp(state.LastFailure),
+		Overdue: Stamp(l.Overdue(j)), MissedToday: state.MissedToday,
 		Description: j.Description, Owner: j.Owner, Runbook: j.Runbook, Labels: j.Labels}
 	out.Last, out.LastScheduled, out.Missed = l.entry(l.Last(j)), l.entry(l.LastScheduled(j)), l.entry(state.Missed)
 	if results := l.Results(j); len(results) > 0 {

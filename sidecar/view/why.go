@@ -95,7 +95,6 @@ type explainer struct {
 	zone  *time.Location
 }
 
-// tick explains one tick.
 func (x *explainer) tick(at time.Time) *Why {
 	w := &Why{Job: x.job.Name, Tick: Stamp(at)}
 	say := func(fate, words string, args ...any) *Why {
@@ -105,17 +104,17 @@ func (x *explainer) tick(at time.Time) *Why {
 	e := x.fates.Fate(at)
 	switch {
 	case x.job.Guarantee == config.EveryReplica:
-		return say(everyone, "is fired by each replica for itself, and has no fate of its own: solotick history %s shows the runs.", x.job.Name)
+		return say(everyone, "is fired by each replica for itself, and has no fate of its own: "+
+			"solotick history %s shows the runs.", x.job.Name)
 	case e != nil && e.Count == 0:
 		x.ran(w, e)
 		return say(e.Outcome, "%s%s", x.runWords(e), x.againWords(at))
 	case !x.hasTick(at):
 		next := x.job.Schedule.Next(at)
+		w.Next = Stamp(next)
 		if why, ok := x.job.Schedule.Excluded(at); ok {
-			w.Next = Stamp(next)
 			return say(excluded, "%s", x.excludedWords(why, next))
 		}
-		w.Next = Stamp(next)
 		if next.IsZero() {
 			return say(noTick, "is no tick of %q, and there is none after it.", x.job.Schedule)
 		}
@@ -138,7 +137,8 @@ func (x *explainer) tick(at time.Time) *Why {
 	}
 	for _, b := range x.state.Behind {
 		if b.Tick.Equal(at) {
-			return say(waiting, "came due while %s was still going on. It is fired only if that run turns out to have been dead.", x.presentRun())
+			return say(waiting, "came due while %s was still going on. "+
+				"It is fired only if that run turns out to have been dead.", x.presentRun())
 		}
 	}
 	for _, g := range x.state.Gaps {
@@ -154,13 +154,16 @@ func (x *explainer) tick(at time.Time) *Why {
 	case x.state.Born.IsZero():
 		return say(unknown, "is not known: Redis does not know the job. A replica makes it known when it starts.")
 	case !at.After(x.state.Since):
-		return say(unknown, "came before Redis knew the job with this schedule, at %s: it has no fate.%s", x.clock(x.state.Since), x.againWords(at))
+		return say(unknown, "came before Redis knew the job with this schedule, at %s: it has no fate.%s",
+			x.clock(x.state.Since), x.againWords(at))
 	case at.After(x.state.Tick):
 		return say(unclaimed, "has come due, and no replica has claimed it. %s", x.obstacle())
 	case len(x.fates) > 0 && at.Before(x.fates[0].Tick):
-		return say(unknown, "is too long ago, or the app of the new job was not ready yet: Redis has fates from %s on.%s", x.clock(x.fates[0].Tick), x.againWords(at))
+		return say(unknown, "is too long ago, or the app of the new job was not ready yet: "+
+			"Redis has fates from %s on.%s", x.clock(x.fates[0].Tick), x.againWords(at))
 	}
-	return say(unknown, "was settled, and Redis keeps nothing of it: no app was ready yet, it came within a second of the job's registration, or Redis has lost data.%s", x.againWords(at))
+	return say(unknown, "was settled, and Redis keeps nothing of it: no app was ready yet, it came within a second of "+
+		"the job's registration, or Redis has lost data.%s", x.againWords(at))
 }
 
 // excludedWords tells why an instant of the schedule is no tick.
@@ -173,7 +176,8 @@ func (x *explainer) excludedWords(why schedule.Exclusion, next time.Time) string
 		if days.Every.Weeks > 0 {
 			unit, n = "week", days.Every.Weeks
 		}
-		words = fmt.Sprintf("is excluded: every keeps one %s of %d, counted from %s, and %s is in another", unit, n, days.Every.From, why.Day)
+		words = fmt.Sprintf("is excluded: every keeps one %s of %d, counted from %s, and %s is in another",
+			unit, n, days.Every.From, why.Day)
 	case why.Calendar != "":
 		words = fmt.Sprintf("is excluded: calendar %s has %s", why.Calendar, why.Day)
 	default:
@@ -193,9 +197,9 @@ func (x *explainer) hasTick(at time.Time) bool {
 	return x.job.Schedule != nil && x.job.Schedule.Next(at.Add(-time.Nanosecond)).Equal(at)
 }
 
-// ran fills in what is known of a run.
 func (x *explainer) ran(w *Why, e *service.Entry) {
-	w.Run, w.Replica, w.Kind, w.Attempt, w.DurationMS, w.Detail = e.Run, e.Replica, e.Kind, e.Attempt, e.Took.Milliseconds(), e.Detail
+	w.Run, w.Replica, w.Kind, w.Attempt = e.Run, e.Replica, e.Kind, e.Attempt
+	w.DurationMS, w.Detail = e.Took.Milliseconds(), e.Detail
 	if d := started(e).Sub(e.Tick); e.Took > 0 && d > 0 {
 		w.DelayMS = d.Milliseconds()
 	}
@@ -203,7 +207,6 @@ func (x *explainer) ran(w *Why, e *service.Entry) {
 
 func started(e *service.Entry) time.Time { return e.Ended.Add(-e.Took) }
 
-// runWords tells of a run.
 func (x *explainer) runWords(e *service.Entry) string {
 	var b strings.Builder
 	switch {
@@ -262,7 +265,8 @@ func (x *explainer) withoutRun(e *service.Entry) string {
 	case lock.Displaced:
 		b.WriteString("was not fired: it waited for the end of a run, and a newer tick took its place")
 	case "interrupted":
-		b.WriteString("was started, and its run was cut short. It was not run again, because the job was suspended or its window had ended")
+		b.WriteString("was started, and its run was cut short. " +
+			"It was not run again, because the job was suspended or its window had ended")
 	default:
 		b.WriteString("was missed")
 	}
@@ -276,7 +280,8 @@ func (x *explainer) withoutRun(e *service.Entry) string {
 func (x *explainer) againWords(at time.Time) string {
 	var b strings.Builder
 	for _, e := range x.fates.Again(at) {
-		fmt.Fprintf(&b, " %s had it run again: %s after %s on %s, at %s.", x.rerunBy(at), outcomeWords(e.Outcome), length(e.Took), e.Replica, x.clock(e.Ended))
+		fmt.Fprintf(&b, " %s had it run again: %s after %s on %s, at %s.",
+			x.rerunBy(at), outcomeWords(e.Outcome), length(e.Took), e.Replica, x.clock(e.Ended))
 	}
 	return b.String()
 }
@@ -359,7 +364,8 @@ func (x *explainer) obstacle() string {
 			continue
 		}
 		resume := "solotick resume " + []string{x.job.Name, "--all"}[i]
-		words := "The job is paused" + said(" by ", p.By, "") + " since " + x.clock(p.At) + x.until(p.Until) + said(": ", p.Reason, "")
+		words := "The job is paused" + said(" by ", p.By, "") + " since " + x.clock(p.At) + x.until(p.Until) +
+			said(": ", p.Reason, "")
 		if p.Until.IsZero() {
 			return words + ". It fires again after " + resume + "."
 		}
@@ -390,7 +396,6 @@ func (x *explainer) obstacle() string {
 	return ""
 }
 
-// stands tells how the job stands.
 func (x *explainer) stands() *Why {
 	w := &Why{Job: x.job.Name, Fate: stands, Next: Stamp(x.Next(x.job))}
 	var all []string
