@@ -7,7 +7,8 @@
 //
 //   - A process can be paused (SIGSTOP, garbage collection, a frozen virtual machine) after it has looked at its lease.
 //     It then acts too late. Only the system that the job writes to can notice: let it refuse a [Lease.Token] smaller
-//     than one it has seen. The token grows with every run, even if Redis loses all data (unless its clock is set back too).
+//     than one it has seen. The token grows with every run, even if Redis loses all data (unless its clock is set back
+//     too).
 //   - A failover of an asynchronously replicated Redis can forget a claim that was just made, and with it that the tick
 //     was fired. The package notices the loss of all data, but not of a part.
 //   - A client that resends by itself can deliver a request twice. [New] refuses a client that is known to resend, and

@@ -43,6 +43,14 @@ func measure() ([]figure, error) {
 	if err != nil {
 		return nil, err
 	}
+	wide := 0
+	for _, program := range []*code{c, second} {
+		n, err := program.wide()
+		if err != nil {
+			return nil, err
+		}
+		wide += n
+	}
 	modules, err := c.dependencies()
 	if err != nil {
 		return nil, err
@@ -69,7 +77,8 @@ func measure() ([]figure, error) {
 	}
 	first := []figure{counted("go.mod: direct dependencies", modules), counted("API: paths", paths),
 		counted("metrics: names", metrics)}
-	last := []figure{counted("Go: solotick-import besides", imports), counted("table: keys", keys), counted("cmd: verbs", commands)}
+	last := []figure{counted("Go: solotick-import besides", imports), counted("Go: lines wider than 120", wide),
+		counted("table: keys", keys), counted("cmd: verbs", commands)}
 	return slices.Concat(first, pages, []figure{allPages}, lines, scripts, last), nil
 }
 

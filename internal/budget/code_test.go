@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 const (
@@ -105,6 +106,24 @@ func (c *code) besides(other *code) (n int, err error) {
 			}
 			if other.packages[path] == nil {
 				n += bytes.Count(text, []byte("\n"))
+			}
+		}
+	}
+	return n, nil
+}
+
+// wide counts the lines of Go that are wider than 120 columns, with tabs of four.
+func (c *code) wide() (n int, err error) {
+	for _, p := range c.packages {
+		for _, file := range p.GoFiles {
+			text, err := os.ReadFile(filepath.Join(p.Dir, file))
+			if err != nil {
+				return 0, err
+			}
+			for line := range strings.Lines(string(text)) {
+				if utf8.RuneCountInString(strings.ReplaceAll(line, "\t", "    ")) > 120+len("\n") {
+					n++
+				}
 			}
 		}
 	}

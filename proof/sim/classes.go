@@ -499,10 +499,10 @@ func (p *Plan) rests(r *rand.Rand) {
 			p.Faults = append(p.Faults, Fault{At: at, Kind: pick(r, forgets, flushed)})
 			at += 10 * time.Second
 		case 1:
-			switch place := r.IntN(len(p.Replicas)); r.IntN(3) {
+			switch place := r.IntN(len(p.Replicas)); r.IntN(4) {
 			case 0: // it does not hear of the run
 				p.Faults = append(p.Faults, Fault{At: at - 100*time.Millisecond, Kind: "cut", Replica: place, For: 500 * time.Millisecond})
-			case 1: // nor of anything afterwards, if it does not notice
+			case 1, 2: // nor of anything afterwards, if it does not notice
 				p.Faults = append(p.Faults, Fault{At: at, Kind: "void", Replica: place, For: 4 * time.Second})
 				p.Orders = append(p.Orders, Order{At: at + time.Second, Kind: "trigger", Job: p.Jobs[r.IntN(len(p.Jobs))].Name})
 				at += 15 * time.Second
