@@ -96,9 +96,11 @@ func (a action) ofTheWorld() (string, bool) {
 	case actReap:
 		return fmt.Sprintf("the run for T%d is taken over", a.what), true
 	case actReapLeft:
-		return fmt.Sprintf("a restarted replica takes the run for T%d for a dead process' one: it is taken over", a.what), true
+		return fmt.Sprintf("a restarted replica takes the run for T%d for a dead process' one: it is taken over",
+			a.what), true
 	case actWatch:
-		return fmt.Sprintf("a WATCHER has seen the lease of the run for T%d unchanged, sends its takeover", a.what), true
+		return fmt.Sprintf("a WATCHER has seen the lease of the run for T%d unchanged, sends its takeover",
+			a.what), true
 	case actBelieve:
 		return fmt.Sprintf("another watcher believes the same of the present lease of the run for T%d", a.what), true
 	case actReapLate:
@@ -118,7 +120,8 @@ func (a action) ofTheWorld() (string, bool) {
 	case actReplicate:
 		return "the standby of Redis catches up", true
 	case actRedisFails:
-		return [...]string{"Redis FAILS OVER to its standby", "Redis LOSES ITS DATA", "Redis' CLOCK STEPS over all lease ends"}[a.what], true
+		return [...]string{"Redis FAILS OVER to its standby", "Redis LOSES ITS DATA",
+			"Redis' CLOCK STEPS over all lease ends"}[a.what], true
 	}
 	return "", false
 }

@@ -34,15 +34,15 @@
 //   - No trusted run goes on beside one that was claimed after it under another policy than Allow.
 //   - A run is told to end when a newer tick replaces it, and only then.
 //   - A tick that waits is not set free beside a run. Under Queue not more than one is set free.
-//   - A run is in the way of those ticks only that came due after it began. Those that came due while it certainly lived
-//     are not set free when it dies.
+//   - A run is in the way of those ticks only that came due after it began. Those that came due while it certainly
+//     lived are not set free when it dies.
 //   - No tick of the table is claimed when the next one is due.
 //   - No tick has two fates: it is fired, an overlap or missed, once.
 //   - No lock of somebody else is taken.
 //   - A cancelled run is not due again, however it ends, and a cancel ends no other run.
-//   - A rerun is started once for one request, under at-least-once each attempt once. It does not start beside a run, not
-//     even, under Allow, beside one of its own tick. A world shows the limit of this: the run of the tick began under
-//     another policy. No tick is skipped for a rerun that only waits.
+//   - A rerun is started once for one request, under at-least-once each attempt once. It does not start beside a run,
+//     not even, under Allow, beside one of its own tick. A world shows the limit of this: the run of the tick began
+//     under another policy. No tick is skipped for a rerun that only waits.
 //
 // Checked where nothing more happens unless something fails: no tick is lost or settled without a fate, and no
 // at-least-once run remains unfinished. That holds for a rerun and for the tick that it repeats, each by itself.
@@ -54,14 +54,15 @@
 //   - The token, the history, nudges, and who claimed last. A stop by token is a mark on the runs that it is for.
 //   - Jitter: a tick is due when it comes. The schedules of all replicas are the same.
 //   - How missed ticks are booked: here they are counted in the step that writes them down.
-//   - GAP and UNKNOWN: the list of older ticks is always right, and the ledger is always there. The claimant would ask again.
+//   - GAP and UNKNOWN: the list of older ticks is always right, and the ledger is always there. The claimant would ask
+//     again.
 //   - DUE: it is FIRED here.
-//   - What the one script that runs a request decides alone: what became of a cancel is told again, a cancel that finds no
-//     run changes nothing, a rerun leaves the fate of its tick as it is. The tests of package lock see to that.
+//   - What the one script that runs a request decides alone: what became of a cancel is told again, a cancel that finds
+//     no run changes nothing, a rerun leaves the fate of its tick as it is. The tests of package lock see to that.
 //   - How long a lock lingers: one without a run may go at any moment, so that it costs no tick here whether the next
 //     claim knows it (`last` in the ledger) or waits for its end.
-//   - The safety delay after a run that was cut short, backoff, and the rounds of refusals: what is due can be had at once,
-//     except by the replica that refused it last.
+//   - The safety delay after a run that was cut short, backoff, and the rounds of refusals: what is due can be had at
+//     once, except by the replica that refused it last.
 //   - When a due member is worth firing no more, except in scenarios with Drops.
 //   - That only the newest 100 refused ticks are kept.
 //   - A failover that brings back a lease end which a watcher has seen.

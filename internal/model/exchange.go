@@ -32,7 +32,8 @@ func (f *fiber) closesLater(window uint8) bool {
 	switch {
 	case f.open != 3:
 		return false
-	case f.phase == asking, f.phase == won, f.phase == waiting, f.phase == verifying, f.phase == checked, f.extension == notExtending:
+	case f.phase == asking, f.phase == won, f.phase == waiting, f.phase == verifying, f.phase == checked,
+		f.extension == notExtending:
 		return window == 1 && f.askedAgain
 	}
 	return window != f.trusts
@@ -136,7 +137,8 @@ func (m *model) giveUp(s *state, p at, emit emit) {
 	switch {
 	case f.phase != asking && f.phase != verifying, f.request == answered:
 		return
-	case early && (!m.has(Abandon) || f.phase == verifying || p.replica == m.Healthy || f.request == sent && s.left[Stray] == 0):
+	case early && (!m.has(Abandon) || f.phase == verifying || p.replica == m.Healthy ||
+		f.request == sent && s.left[Stray] == 0):
 		return
 	}
 	next := *s

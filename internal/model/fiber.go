@@ -131,7 +131,8 @@ func (m *model) poll(s *state, p at, emit emit) {
 	policy := m.policyOf(p.replica, s.now)
 	for _, d := range s.redis.due {
 		switch {
-		case d.tick == 0, m.waits(d.attempt) && (m.inTheWay(&s.redis, policy, d.tick) || m.lockedOut(&s.redis, policy, d.tick)):
+		case d.tick == 0,
+			m.waits(d.attempt) && (m.inTheWay(&s.redis, policy, d.tick) || m.lockedOut(&s.redis, policy, d.tick)):
 			continue
 		case m.standsBack(s, d, p.replica), !m.has(DueBypass) && s.redis.claimed >= d.tick:
 			continue

@@ -75,7 +75,8 @@ var mends = [numberOfMends]struct{ name, what string }{
 	{"Born", "a ledger that was lost refuses every tick up to its new birth"},
 	{"LateEvidence", "abandoning a run recorded as interrupted makes its tick due again"},
 	{"OneRerun", "a run that its takeover made due again cannot be taken back as well"},
-	{"GapBehind", "missed: all makes all ticks due that were refused for a run that did not end, and not only the newest"},
+	{"GapBehind", "missed: all makes all ticks due that were refused for a run that did not end, " +
+		"and not only the newest"},
 	{"NotYet", "a run is not in the way of a tick still to come"},
 	{"BornAhead", "a new ledger also refuses the ticks that may have been claimed early"},
 	{"Respect", "a lock whose owner the ledger does not know is left alone"},

@@ -40,7 +40,8 @@ func (m *model) takeOver(s *state, emit emit) {
 			next := *s
 			next.left[LateReap]--
 			next.sighted = sighting{run: e.uuid}
-			emit(&next, action{kind: actWatch, what: e.tick}.running(stray{phase: watching, uuid: e.uuid, tick: e.tick}, true), true)
+			z := stray{phase: watching, uuid: e.uuid, tick: e.tick}
+			emit(&next, action{kind: actWatch, what: e.tick}.running(z, true), true)
 		}
 	}
 }

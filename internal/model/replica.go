@@ -65,5 +65,6 @@ func (s *state) kill(p at) {
 
 // diesWith reports whether a tick that was not started is lost with its fiber: claimed, and not handed on.
 func (s *state) diesWith(f *fiber) bool {
-	return s.redis.find(f.uuid) >= 0 || f.claimed && s.startsOf(kept(f.tick, f.attempt)) == 0 && !s.redis.isDueFrom(f.uuid, f.tick)
+	return s.redis.find(f.uuid) >= 0 || f.claimed && s.startsOf(kept(f.tick, f.attempt)) == 0 &&
+		!s.redis.isDueFrom(f.uuid, f.tick)
 }

@@ -46,8 +46,8 @@ const (
 	kindsOfFault
 )
 
-var faultNames = [kindsOfFault]string{"crash", "restart", "loss", "stray", "stall", "refusal", "extension", "redis fault", "theft",
-	"freeze", "cancel", "rerun", "late reap"}
+var faultNames = [kindsOfFault]string{"crash", "restart", "loss", "stray", "stall", "refusal", "extension",
+	"redis fault", "theft", "freeze", "cancel", "rerun", "late reap"}
 
 func (f Fault) String() string { return faultNames[f] }
 

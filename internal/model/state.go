@@ -121,7 +121,7 @@ type fiber struct {
 	policy     Policy             // that the tick is asked with
 	older      [maxReplicas]uint8 // fibers, a bit each, that held a claim when this one got its own, not under Allow
 	heard      heard              // what the answer says of other ticks
-	gap        uint8              // without GapInClaim: first of the older ticks that the claimant itself has to enqueue
+	gap        uint8              // without GapInClaim: first of the older ticks that the claimant has to enqueue
 }
 
 func (f *fiber) isOpen(window uint8) bool { return f.open>>window&1 == 1 }

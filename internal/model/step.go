@@ -113,7 +113,8 @@ func (m *model) deliverStrays(s *state, emit emit) {
 		next.fromOrphan = z.orphan
 		a := m.deliver(&next, z)
 		next.fromOrphan, next.heard = false, heard{}
-		emit(&next, action{kind: actStrayArrives, replica: z.replica, fiber: z.from, what: uint8(a)}.running(z, true), false)
+		emit(&next, action{kind: actStrayArrives, replica: z.replica, fiber: z.from, what: uint8(a)}.running(z, true),
+			false)
 	}
 }
 
@@ -139,8 +140,8 @@ func (m *model) call(s *state, z stray, inTime bool) answer {
 func (m *model) script(s *state, z stray, inTime bool) answer {
 	switch z.phase {
 	case asking:
-		return m.acquire(s, claim{uuid: z.uuid, tick: z.tick, attempt: z.attempt, pop: z.from == dueFiber, nonce: z.nonce,
-			window: z.window, inTime: inTime, policy: z.policy, look: z.look})
+		return m.acquire(s, claim{uuid: z.uuid, tick: z.tick, attempt: z.attempt, pop: z.from == dueFiber,
+			nonce: z.nonce, window: z.window, inTime: inTime, policy: z.policy, look: z.look})
 	case verifying:
 		return m.extend(s, z.uuid, slotOf(z.policy, z.tick), z.window)
 	case finishing:
@@ -154,8 +155,8 @@ func (m *model) script(s *state, z stray, inTime bool) answer {
 
 // copyOf is a copy of a fiber's request.
 func copyOf(f *fiber, p at) stray {
-	return stray{phase: f.phase, replica: uint8(p.replica), from: uint8(p.fiber), uuid: f.uuid, tick: f.tick, attempt: f.attempt,
-		nonce: f.nonce, window: f.under, outcome: f.outcome, policy: f.policy, look: f.look}
+	return stray{phase: f.phase, replica: uint8(p.replica), from: uint8(p.fiber), uuid: f.uuid, tick: f.tick,
+		attempt: f.attempt, nonce: f.nonce, window: f.under, outcome: f.outcome, policy: f.policy, look: f.look}
 }
 
 // addStray is false when there are too many to be modelled: then the copy is one that gets lost.

@@ -23,7 +23,8 @@ func (c Scenario) renamings() []renaming {
 func (c Scenario) keeps(p renaming) bool {
 	for r, q := range p {
 		outside := r >= c.Replicas || r == c.Healthy
-		if r != q && outside || q < c.Replicas && r < c.Replicas && (c.CannotStart[r] != c.CannotStart[q] || c.Rollout && c.By[r] != c.By[q]) {
+		if r != q && outside || q < c.Replicas && r < c.Replicas &&
+			(c.CannotStart[r] != c.CannotStart[q] || c.Rollout && c.By[r] != c.By[q]) {
 			return false
 		}
 	}
@@ -82,7 +83,8 @@ func (p renaming) store(rd *store) {
 			d.avoid = uint8(p[d.avoid-1] + 1)
 		}
 	}
-	slices.SortFunc(rd.evidence[:], func(a, b interrupted) int { return cmp.Compare(a.uuid-1, b.uuid-1) }) // none at the end
+	// none at the end
+	slices.SortFunc(rd.evidence[:], func(a, b interrupted) int { return cmp.Compare(a.uuid-1, b.uuid-1) })
 	sortEntries(&rd.running)
 	sortDue(&rd.due)
 }

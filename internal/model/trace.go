@@ -32,8 +32,8 @@ const (
 	StepsClock
 )
 
-var deedNames = [...]string{"acquire", "extend", "finish", "requeue", "handover", "abandon", "reap", "drop", "cancel", "ask", "watch", "expire", "steal",
-	"replicate", "fail over", "lose data", "step clock"}
+var deedNames = [...]string{"acquire", "extend", "finish", "requeue", "handover", "abandon", "reap", "drop", "cancel",
+	"ask", "watch", "expire", "steal", "replicate", "fail over", "lose data", "step clock"}
 
 func (d Deed) String() string { return deedNames[d] }
 
@@ -62,7 +62,7 @@ type Store struct {
 type Entry struct {
 	Run                    Run
 	Tick, Attempt, Slot    int
-	BeganUpTo, RenewedUpTo int // newest tick of OpenUpTo that had come when it was claimed, and when its lease was last renewed
+	BeganUpTo, RenewedUpTo int // newest tick of OpenUpTo that had come at its claim, and at its last renewal
 	ToEnd, Cancelled       bool
 	ByHand                 bool // an operator has asked for it
 }
@@ -140,7 +140,8 @@ func (m *model) anyOf(s state, rng *rand.Rand) (next state, by action) {
 		switch {
 		case a.kind == actExtend || a.kind == actWatch:
 			weight = 12
-		case fault || a.kind == actClock || a.kind == actNear || a.kind == actExpire || a.kind == actReplicate || a.kind == actJobEnds || a.kind == actReapLate:
+		case fault || a.kind == actClock || a.kind == actNear || a.kind == actExpire || a.kind == actReplicate ||
+			a.kind == actJobEnds || a.kind == actReapLate:
 			weight = 1
 		}
 		if all += weight; rng.IntN(all) < weight {
@@ -190,7 +191,8 @@ func (m *model) request(step *Step, a action) {
 	case step.Late:
 	case z.phase == watching:
 		step.Answer = ""
-	case z.phase == dead, z.phase == dropping, z.phase == cancelling, z.phase == askingFor: // nothing can have come before, or it makes no difference
+	// nothing can have come before, or it makes no difference
+	case z.phase == dead, z.phase == dropping, z.phase == cancelling, z.phase == askingFor:
 		step.Answer = answerOK.String()
 	}
 }
@@ -252,13 +254,14 @@ func (m *model) storeOf(rd *store) Store {
 	}
 	for _, e := range rd.running {
 		if e.uuid != 0 {
-			s.Running = append(s.Running, Entry{e.uuid.run(), int(e.tick), int(e.attempt &^ byHand), int(e.slot), int(e.began), int(e.renewed), e.toEnd,
-				e.calledOff, e.attempt&byHand != 0})
+			s.Running = append(s.Running, Entry{e.uuid.run(), int(e.tick), int(e.attempt &^ byHand), int(e.slot),
+				int(e.began), int(e.renewed), e.toEnd, e.calledOff, e.attempt&byHand != 0})
 		}
 	}
 	for _, d := range rd.due {
 		if d.tick != 0 {
-			s.Due = append(s.Due, Member{int(d.tick), int(d.attempt &^ byHand), d.nonce.run(), d.attempt&byHand != 0, int(d.avoid)})
+			s.Due = append(s.Due, Member{int(d.tick), int(d.attempt &^ byHand), d.nonce.run(),
+				d.attempt&byHand != 0, int(d.avoid)})
 		}
 	}
 	s.Sort()

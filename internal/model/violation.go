@@ -119,7 +119,8 @@ func (m *model) brokenAtRest(s *state) Violation {
 	for t := uint8(1); int(t) <= m.Ticks; t++ {
 		started := s.startsOf(t) > 0
 		switch {
-		case !started && !m.Strict && t <= s.redis.claimed && s.marks[t]&(overlapped|missed|diedAtStart|superseded|calledOff) == 0:
+		case !started && !m.Strict && t <= s.redis.claimed &&
+			s.marks[t]&(overlapped|missed|diedAtStart|superseded|calledOff) == 0:
 			return NoFate
 		case !started && !m.excused(s, t):
 			return TickLost
@@ -258,7 +259,8 @@ func (s *state) besideItself(f *fiber) bool {
 	for r := range s.fibers {
 		for i := range s.fibers[r] {
 			g := &s.fibers[r][i]
-			if g != f && s.alive[r] && g.phase == running && g.tick == f.tick && g.trusted() && f.trusted() && (f.attempt|g.attempt)&byHand != 0 {
+			if g != f && s.alive[r] && g.phase == running && g.tick == f.tick && g.trusted() && f.trusted() &&
+				(f.attempt|g.attempt)&byHand != 0 {
 				return true
 			}
 		}

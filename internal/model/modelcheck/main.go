@@ -58,7 +58,8 @@ func main() {
 
 func choose(scale, only string) ([]model.Scenario, error) {
 	lists := map[string][]model.Scenario{
-		"small": model.Small(), "pairs": model.Pairs(), "large": model.Large(), "all": append(model.Pairs(), model.Large()...),
+		"small": model.Small(), "pairs": model.Pairs(), "large": model.Large(),
+		"all": append(model.Pairs(), model.Large()...),
 	}
 	worlds, ok := lists[scale]
 	if !ok {
@@ -90,7 +91,8 @@ func checkAll(w io.Writer, worlds []model.Scenario, limit int, run *results.Run)
 			fmt.Fprintf(w, "again: %s -only '%s'\n", run.Again, c.Name)
 		}
 	}
-	fmt.Fprintf(w, "%d worlds, %d states in %s: %d pass in full, %d up to the limit, %d known limits found, %d unexpected\n",
+	fmt.Fprintf(w,
+		"%d worlds, %d states in %s: %d pass in full, %d up to the limit, %d known limits found, %d unexpected\n",
 		f.worlds, f.states, time.Since(run.Began).Round(time.Second), f.complete, f.bounded, f.limits, f.unexpected)
 	run.Add(f.worlds, "worlds")
 	run.Add(f.states, "states")
@@ -125,7 +127,8 @@ func (f *figures) check(w io.Writer, c model.Scenario, limit int) (expected bool
 	}
 	f.states += r.States
 	f.deepest = max(f.deepest, r.Depth)
-	fmt.Fprintf(w, "%-42s %9d states %6d at rest %3d deep %6.1fs  %s\n", c.Name, r.States, r.AtRest, r.Depth, time.Since(began).Seconds(), verdict)
+	fmt.Fprintf(w, "%-42s %9d states %6d at rest %3d deep %6.1fs  %s\n",
+		c.Name, r.States, r.AtRest, r.Depth, time.Since(began).Seconds(), verdict)
 	return err == nil
 }
 
