@@ -13,7 +13,7 @@ type link struct {
 	client, server net.Conn
 	toServer       *outbox
 	toClient       *outbox
-	expected       chan *Fault // one for each request that was passed on, in order; nil: nothing is to happen to the reply
+	expected       chan *Fault // one for each request that was passed on, in order; nil: its reply gets through
 	done           chan struct{}
 	once           sync.Once
 }
@@ -22,7 +22,8 @@ type link struct {
 const maxUnanswered = 1 << 10
 
 func newLink(p *Proxy, client, server net.Conn) *link {
-	l := &link{proxy: p, client: client, server: server, expected: make(chan *Fault, maxUnanswered), done: make(chan struct{})}
+	l := &link{proxy: p, client: client, server: server, expected: make(chan *Fault, maxUnanswered),
+		done: make(chan struct{})}
 	l.toServer, l.toClient = newOutbox(l, server), newOutbox(l, client)
 	return l
 }

@@ -15,7 +15,8 @@ func readRequest(r *bufio.Reader) (words []string, raw []byte, err error) {
 		return nil, nil, err
 	}
 	if line[0] != '*' {
-		return nil, nil, fmt.Errorf("reading a request: it begins with %q, and inline commands are not understood", line)
+		return nil, nil, fmt.Errorf("reading a request: it begins with %q, and inline commands are not understood",
+			line)
 	}
 	n, err := length(line)
 	if err != nil {

@@ -89,7 +89,8 @@ func (c *Cluster) Move(key string, from, to *Server) {
 	}
 	set := "CLUSTER SETSLOT " + strings.TrimPrefix(ask(from, "CLUSTER KEYSLOT "+key), ":")
 	giver, taker := ask(from, "CLUSTER MYID"), ask(to, "CLUSTER MYID")
-	to.must(set + " IMPORTING " + giver) // only who imports a slot gets an epoch with it that outranks the giver's last heartbeat
+	// only who imports a slot gets an epoch with it that outranks the giver's last heartbeat
+	to.must(set + " IMPORTING " + giver)
 	to.must(set + " NODE " + taker)
 	from.must(set + " NODE " + taker)
 }

@@ -41,7 +41,8 @@ func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
 	s := newServer(t, "Ready to accept connections")
 	s.start(slices.Contains(args, certArg), func() []string {
-		own := []string{"--port", strconv.Itoa(s.port), "--bind", "127.0.0.1", "--dir", s.dir, "--save", "", "--appendonly", "no"}
+		own := []string{"--port", strconv.Itoa(s.port), "--bind", "127.0.0.1", "--dir", s.dir,
+			"--save", "", "--appendonly", "no"}
 		if s.tls != 0 {
 			own = append(own, "--tls-port", strconv.Itoa(s.tls))
 		}

@@ -33,7 +33,8 @@ func StartSentinel(t testing.TB, replicas, sentinels int, args ...string) *Senti
 	s := &Sentinel{t: t, Servers: []*Server{Start(t, args...)}}
 	master := s.Servers[0]
 	for range replicas {
-		s.Servers = append(s.Servers, Start(t, append([]string{"--replicaof", "127.0.0.1", strconv.Itoa(master.peerPort())}, args...)...))
+		s.Servers = append(s.Servers,
+			Start(t, append([]string{"--replicaof", "127.0.0.1", strconv.Itoa(master.peerPort())}, args...)...))
 	}
 	for _, r := range s.Servers[1:] {
 		r.AwaitCopy(master)
@@ -43,7 +44,9 @@ func StartSentinel(t testing.TB, replicas, sentinels int, args ...string) *Senti
 	}
 	for _, w := range s.Watch {
 		w.await("INFO sentinel", "the Sentinels", func(info string) bool {
-			return Field(info, "master0") == fmt.Sprintf("name=%s,status=ok,address=127.0.0.1:%d,slaves=%d,sentinels=%d", MasterName, master.peerPort(), replicas, sentinels)
+			want := fmt.Sprintf("name=%s,status=ok,address=127.0.0.1:%d,slaves=%d,sentinels=%d",
+				MasterName, master.peerPort(), replicas, sentinels)
+			return Field(info, "master0") == want
 		})
 	}
 	return s
@@ -97,7 +100,9 @@ func (s *Sentinel) AwaitMaster(old *Server) *Server {
 			return master != nil && master != old
 		})
 	}
-	master.await("INFO replication", "the new master", func(info string) bool { return Field(info, "role") == "master" })
+	master.await("INFO replication", "the new master", func(info string) bool {
+		return Field(info, "role") == "master"
+	})
 	return master
 }
 

@@ -20,7 +20,8 @@ func (r *Replica) Sets(id string, at time.Time, source string, created bool) {
 func (r *Replica) ComesTooLate(id string) {
 	r.World.Helper()
 	before := r.World.Dump()
-	if _, err := r.Service.SetTimer(r.World.Context(), id, r.World.Tick(1), []byte("another")); !errors.Is(err, service.ErrTimerFired) {
+	_, err := r.Service.SetTimer(r.World.Context(), id, r.World.Tick(1), []byte("another"))
+	if !errors.Is(err, service.ErrTimerFired) {
 		r.World.Errorf("set %q: %v, want that it has fired", id, err)
 	}
 	if ok, err := r.Service.DeleteTimer(r.World.Context(), id); ok || err != nil {

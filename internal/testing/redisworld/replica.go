@@ -114,8 +114,8 @@ func (r *Replica) CutOff() {
 
 // Claim is for a tick that comes due at this moment.
 func (r *Replica) Claim(n int) lock.Claim {
-	return lock.Claim{Job: Job, Tick: r.World.Tick(n), Due: time.Now().Truncate(time.Millisecond), TTL: r.World.TTL, Replica: r.Name,
-		Run: uuid.NewString()}
+	return lock.Claim{Job: Job, Tick: r.World.Tick(n), Due: time.Now().Truncate(time.Millisecond), TTL: r.World.TTL,
+		Replica: r.Name, Run: uuid.NewString()}
 }
 
 // ClaimUnder is the claim of a tick under a policy.
@@ -127,8 +127,8 @@ func (r *Replica) ClaimUnder(policy lock.Policy, n int) lock.Claim {
 
 // ClaimOf is the claim of a due member.
 func (r *Replica) ClaimOf(d lock.Due) lock.Claim {
-	return lock.Claim{Job: d.Job, Tick: d.Tick, TTL: r.World.TTL, Replica: r.Name, Run: uuid.NewString(), Kind: d.Kind, Attempt: d.Attempt,
-		Rounds: d.Rounds, Deaths: d.Deaths, Refused: d.Refused, Member: d.Member()}
+	return lock.Claim{Job: d.Job, Tick: d.Tick, TTL: r.World.TTL, Replica: r.Name, Run: uuid.NewString(), Kind: d.Kind,
+		Attempt: d.Attempt, Rounds: d.Rounds, Deaths: d.Deaths, Refused: d.Refused, Member: d.Member()}
 }
 
 // Asks makes a claim within a time that is ample for any answer.
@@ -178,8 +178,8 @@ func (w *World) Entry(l *lock.Lease, outcome string) service.Entry {
 		w.Fatalf("nobody has won run %s", l.Run())
 	}
 	c := claimed.(lock.Claim)
-	return service.Entry{Job: c.Job, Tick: c.Tick, Run: l.Run(), Replica: cmp.Or(c.Replica, "-"), Kind: cmp.Or(c.Kind, "schedule"),
-		Attempt: max(c.Attempt, 1), Outcome: outcome}
+	return service.Entry{Job: c.Job, Tick: c.Tick, Run: l.Run(), Replica: cmp.Or(c.Replica, "-"),
+		Kind: cmp.Or(c.Kind, "schedule"), Attempt: max(c.Attempt, 1), Outcome: outcome}
 }
 
 // Finishes ends a run that has succeeded.
@@ -230,8 +230,8 @@ func (r *Replica) Reaps(n int) {
 	}
 	for _, run := range old {
 		_, ok, err := watch.Reap(r.World.Context(), run, func(rec lock.Record) lock.Ending {
-			e := service.Entry{Job: run.Job, Tick: rec.Tick, Run: run.Run, Replica: rec.Replica, Kind: rec.Kind, Attempt: rec.Attempt,
-				Outcome: "interrupted"}
+			e := service.Entry{Job: run.Job, Tick: rec.Tick, Run: run.Run, Replica: rec.Replica, Kind: rec.Kind,
+				Attempt: rec.Attempt, Outcome: "interrupted"}
 			return e.Ending()
 		})
 		if err != nil || !ok {

@@ -108,7 +108,8 @@ func commit() string {
 		return "unknown"
 	}
 	id := strings.TrimSpace(string(head))
-	changes, err := exec.Command("git", "status", "--porcelain", "--", ":/", ":(top,exclude)proof/results", ":(top,exclude)docs").Output()
+	changes, err := exec.Command("git", "status", "--porcelain", "--", ":/", ":(top,exclude)proof/results",
+		":(top,exclude)docs").Output()
 	if err != nil || len(changes) > 0 {
 		id += "+"
 	}

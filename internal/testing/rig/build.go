@@ -90,7 +90,8 @@ func BuildSkewed(dir, pkg, out, scratch string) error {
 		return fmt.Errorf("building with a skewed clock: %w", err)
 	}
 	if n := strings.Count(string(source), readsClock); n != 1 {
-		return fmt.Errorf("building with a skewed clock: %s reads the clock in %d places, not in 1: this Go is another one", original, n)
+		return fmt.Errorf("building with a skewed clock: %s reads the clock in %d places, not in 1: "+
+			"this Go is another one", original, n)
 	}
 	patched, added := filepath.Join(scratch, "time.go"), filepath.Join(scratch, "skew.go")
 	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {
@@ -101,7 +102,9 @@ func BuildSkewed(dir, pkg, out, scratch string) error {
 		return fmt.Errorf("building with a skewed clock: %w", err)
 	}
 	for name, text := range map[string]string{
-		patched: strings.Replace(string(source), readsClock, readsSkewed, 1), added: skewSource, filepath.Join(scratch, "overlay.json"): string(overlay),
+		patched:                                strings.Replace(string(source), readsClock, readsSkewed, 1),
+		added:                                  skewSource,
+		filepath.Join(scratch, "overlay.json"): string(overlay),
 	} {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 			return fmt.Errorf("building with a skewed clock: %w", err)

@@ -116,9 +116,9 @@ func StopAll(grace time.Duration, all ...*Process) error {
 // given are the ports that this process has got from FreePort.
 var given sync.Map
 
-// FreePort is a port of the loopback interface that was free a moment ago, below those that the system gives to outgoing
-// connections and to listeners at port 0: one of them could be faster than the program that is to listen there. It returns no port twice, so a program can come
-// back to its port.
+// FreePort is a port of the loopback interface that was free a moment ago, below those that the system gives to
+// outgoing connections and to listeners at port 0: one of them could be faster than the program that is to listen
+// there. It returns no port twice, so a program can come back to its port.
 func FreePort() (port int, err error) {
 	for range 100 {
 		port = 20000 + rand.IntN(10000)

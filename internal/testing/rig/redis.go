@@ -34,8 +34,8 @@ func StartRedis(dir string, args ...string) (*Redis, error) {
 
 // Restart starts the server again on its port, with what it has written down, after it was killed.
 func (r *Redis) Restart() error {
-	argv := append([]string{"redis-server", "--port", strconv.Itoa(r.Port), "--bind", "127.0.0.1", "--dir", r.dir, "--save", "",
-		"--appendonly", "no"}, r.args...)
+	argv := append([]string{"redis-server", "--port", strconv.Itoa(r.Port), "--bind", "127.0.0.1", "--dir", r.dir,
+		"--save", "", "--appendonly", "no"}, r.args...)
 	p, err := Launch("redis-server", filepath.Join(r.dir, fmt.Sprintf("redis-%d.log", r.Port)), nil, argv...)
 	if err != nil {
 		return err

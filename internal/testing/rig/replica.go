@@ -46,7 +46,8 @@ func StartReplica(o ReplicaOptions, table func(listen string) string) (*Replica,
 	listen := net.JoinHostPort(cmp.Or(o.Host, "127.0.0.1"), strconv.Itoa(port))
 	path, text := filepath.Join(o.Dir, o.Name+".yaml"), table(listen)
 	if !strings.Contains(text, "admin:") {
-		return nil, fmt.Errorf("starting replica %s: its table has no admin, and there is one default address on the machine", o.Name)
+		return nil, fmt.Errorf("starting replica %s: its table has no admin, "+
+			"and there is one default address on the machine", o.Name)
 	}
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		return nil, fmt.Errorf("starting replica %s: %w", o.Name, err)

@@ -15,9 +15,9 @@ import (
 type Work struct {
 	Began     time.Time // when the first heartbeat was answered by 200; zero = none was, and the app did nothing
 	Heartbeat time.Duration
-	Until     time.Time     // the app might work until then: a heartbeat after it had sent the last one that was answered by 200
+	Until     time.Time     // the app might work until then: a heartbeat after it sent the last one with the answer 200
 	Ended     time.Time     // zero while it works
-	Late      time.Duration // the longest time by which the app was woken up too late: the machine was busy, and the app stood still
+	Late      time.Duration // the longest time by which a busy machine woke the app up too late: it stood still
 	Stop      int           // the answer that ended the work early; 0 = none did
 	Why       string        // the text of that answer
 	Report    string        // the outcome that the app reported last; "" = none
@@ -48,7 +48,8 @@ type client struct {
 func (d *Door) client(q *Request, h http.Header) (*client, error) {
 	c := &client{url: h.Get("Solotick-Callback"), token: h.Get("Solotick-Callback-Token")}
 	if !strings.HasSuffix(c.url, "/"+q.Run) || c.token == "" {
-		return nil, fmt.Errorf("request for %q, run %s: it is to be reported to %q with the token %q", q.Job, q.Run, c.url, c.token)
+		return nil, fmt.Errorf("request for %q, run %s: it is to be reported to %q with the token %q",
+			q.Job, q.Run, c.url, c.token)
 	}
 	seconds, err := strconv.ParseFloat(h.Get("Solotick-Heartbeat"), 64)
 	if err != nil || seconds <= 0 {

@@ -33,7 +33,8 @@ func main() {
 	for _, name := range os.Args[1:] {
 		lanes = append(lanes, suites[name]...)
 		if suites[name] == nil {
-			fmt.Fprintf(os.Stderr, "error: there is no suite %q\nhint: the suites are %s\n", name, slices.Sorted(maps.Keys(suites)))
+			fmt.Fprintf(os.Stderr, "error: there is no suite %q\nhint: the suites are %s\n",
+				name, slices.Sorted(maps.Keys(suites)))
 			os.Exit(2)
 		}
 	}
@@ -140,7 +141,8 @@ func directory() (dir string, held *os.File, err error) {
 		if err != nil {
 			continue // another user's, or removed meanwhile
 		}
-		if syscall.Flock(int(held.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil && empty(dir) == nil && os.Chmod(dir, 0o777|fs.ModeSticky) == nil {
+		if syscall.Flock(int(held.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil && empty(dir) == nil &&
+			os.Chmod(dir, 0o777|fs.ModeSticky) == nil {
 			return dir, held, nil
 		}
 		_ = held.Close()

@@ -109,8 +109,11 @@ func (r *report) ended(command string, e event, said []string) {
 	r.took = append(r.took, timed{e.Package, time.Duration(e.Elapsed * float64(time.Second))})
 	if e.Action == "fail" {
 		r.unended(command, e.Package)
-		if !slices.ContainsFunc(r.failed, func(name string) bool { return strings.HasSuffix(name, "("+e.Package+")") }) {
-			r.failed = append(r.failed, "the package itself ("+e.Package+")") // it was not built, or failed beside its tests
+		if !slices.ContainsFunc(r.failed, func(name string) bool {
+			return strings.HasSuffix(name, "("+e.Package+")")
+		}) {
+			// it was not built, or failed beside its tests
+			r.failed = append(r.failed, "the package itself ("+e.Package+")")
 		}
 		fmt.Fprint(r.out, strings.Join(said, ""))
 		return

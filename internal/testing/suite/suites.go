@@ -113,18 +113,21 @@ func (c command) calling(function string) command { c.only = function; return c 
 func vet(dir string) command { return command{dir: dir, words: []string{"vet", "./..."}} }
 
 // Packages in which goroutines of the product meet: their tests run under the race detector.
-var meeting = []string{"./lock", "./internal/credentials", "./internal/embedded", "./internal/instance", "./internal/rds",
-	"./internal/resp", "./internal/testing/lossy", "./internal/testing/rig", "./sidecar/admin", "./sidecar/callback", "./sidecar/execute/...", "./sidecar/notify", "./sidecar/service", "./sidecar/trace"}
+var meeting = []string{"./lock", "./internal/credentials", "./internal/embedded", "./internal/instance",
+	"./internal/rds", "./internal/resp", "./internal/testing/lossy", "./internal/testing/rig", "./sidecar/admin",
+	"./sidecar/callback", "./sidecar/execute/...", "./sidecar/notify", "./sidecar/service", "./sidecar/trace"}
 
-// racing are the tests of ./cmd/solotick with whole replicas whose goroutines meet in many ways: they drain, reload, and end by
-// signals. They run under the race detector, and the rest of that package without it, since it mostly waits for processes.
+// racing are the tests of ./cmd/solotick with whole replicas whose goroutines meet in many ways: they drain, reload,
+// and end by signals. They run under the race detector, and the rest of that package without it, since it mostly waits
+// for processes.
 const racing = "TestDrain|TestARolling|TestATableIsReloaded|TestSIG|TestAJobThatOutlasts|TestASecondSignal|TestReady|" +
 	"TestALongRunGoesOn|TestOthers|TestTheAppsParent|TestTriggerWaits"
 
 // Packages whose tests compute, or start programs one by one: the race detector would only slow them down.
-var computing = []string{"./cmd/solotick-import", "./config/...", "./docs/record", "./internal/budget", "./internal/compare", "./internal/convert",
-	"./internal/diagnosis", "./internal/file", "./internal/identity", "./internal/imports", "./internal/testing/needs",
-	"./internal/testing/redistest", "./internal/testing/results", "./internal/testing/suite", "./sidecar/view"}
+var computing = []string{"./cmd/solotick-import", "./config/...", "./docs/record", "./internal/budget",
+	"./internal/compare", "./internal/convert", "./internal/diagnosis", "./internal/file", "./internal/identity",
+	"./internal/imports", "./internal/testing/needs", "./internal/testing/redistest", "./internal/testing/results",
+	"./internal/testing/suite", "./sidecar/view"}
 
 // Packages whose tests start processes and wait for them, several at a time.
 var waiting = []string{"./examples/...", "./docs"}
@@ -135,7 +138,8 @@ var suites = map[string][]lane{
 	"check": {
 		{
 			test("-short -parallel 12", "./cmd/solotick"),
-			test("-p 4", "./docs", "./examples/demo", "./examples/embed", "./examples/grafana", "./examples/quickstart", "./examples/systemd", "./internal/model/modelcheck"),
+			test("-p 4", "./docs", "./examples/demo", "./examples/embed", "./examples/grafana", "./examples/quickstart",
+				"./examples/systemd", "./internal/model/modelcheck"),
 		},
 		{
 			command{dir: ".", words: []string{"build", "./..."}},
@@ -159,8 +163,8 @@ var suites = map[string][]lane{
 			vet("."), vet("proof"),
 		},
 	},
-	// The tests that stand in modules of their own, since they need much that the product does not: what is released, the page
-	// in a browser, the manifests.
+	// The tests that stand in modules of their own, since they need much that the product does not: what is released,
+	// the page in a browser, the manifests.
 	"outside": {{
 		test("-count=1", "./...").of("packaging"),
 		test("", "./...").of("examples/check"),
@@ -173,8 +177,8 @@ var suites = map[string][]lane{
 		{test("-parallel 12", "./cmd/solotick").race(), test("-p 4", waiting...).race()},
 		{test("-timeout 90m", slices.Concat([]string{"./sidecar"}, meeting, computing)...).race()},
 	},
-	// The race detector sees nothing of scripts, and little in a simulation on one processor. Both would be three to ten times
-	// as slow.
+	// The race detector sees nothing of scripts, and little in a simulation on one processor. Both would be three to
+	// ten times as slow.
 	"proof": {
 		{test("-run Mutant|Replay", "./lock")},
 		{test("", "./sim").of("proof")},
