@@ -80,18 +80,22 @@ func (b *bench) capacity() (part, error) {
 	return part{Rows: []row{
 		{What: "fires/s over SET/s of the same Redis", Unit: "/s", Ours: of(fires), Ratio: of(ratios), More: true,
 			Targets: []target{{Of: "ratio", AtLeast: true, Limit: capacityTarget}},
-			Note:    fmt.Sprintf("%d jobs, %d replicas; redis-benchmark does %s SET/s", capacityJobs, replicas, of(sets))},
-		{What: "fires/s over those with a plain lock", Unit: "/s", Ours: of(fires), Theirs: of(plain), Ratio: of(overPlain), More: true,
-			Targets: []target{{Of: "ratio", AtLeast: true, Limit: 1}},
-			Note:    "theirs is SET NX, and a script that compares and deletes; it keeps no claim, lease, token or history"},
+			Note: fmt.Sprintf("%d jobs, %d replicas; redis-benchmark does %s SET/s",
+				capacityJobs, replicas, of(sets))},
+		{What: "fires/s over those with a plain lock", Unit: "/s", Ours: of(fires), Theirs: of(plain),
+			Ratio: of(overPlain), More: true, Targets: []target{{Of: "ratio", AtLeast: true, Limit: 1}},
+			Note: "theirs is SET NX, and a script that compares and deletes; it keeps no claim, lease, " +
+				"token or history"},
 		{What: "Redis' own time per fire", Unit: "µs", Ours: one(scripted.Usec / float64(total)),
-			Note: fmt.Sprintf("%.2f scripts per fire; Redis alone would do %.0f/s", float64(scripted.Calls)/float64(total), float64(total)/scripted.Usec*1e6)},
+			Note: fmt.Sprintf("%.2f scripts per fire; Redis alone would do %.0f/s",
+				float64(scripted.Calls)/float64(total), float64(total)/scripted.Usec*1e6)},
 	}}, nil
 }
 
 // yardstick is what redis-benchmark reports for SET with 50 connections and no pipelining, per second.
 func yardstick(redis *rig.Redis) (float64, error) {
-	out, err := exec.Command("redis-benchmark", "-p", strconv.Itoa(redis.Port), "-t", "set", "-c", "50", "-n", "100000", "--csv").Output()
+	out, err := exec.Command("redis-benchmark", "-p", strconv.Itoa(redis.Port),
+		"-t", "set", "-c", "50", "-n", "100000", "--csv").Output()
 	if err != nil {
 		return 0, fmt.Errorf("running redis-benchmark: %w", err)
 	}
@@ -128,7 +132,8 @@ func contend(ctx context.Context, addr, service string) (int64, time.Duration, e
 	time.Sleep(2 * time.Second) // ticks of a new ledger's first second count as claimed
 
 	return fireAll(func(job int, n int64) error {
-		tick := born[job].Born.Add(time.Second + time.Duration(n)*time.Millisecond) // far faster than time would bring them, and never ahead of it
+		// far faster than time would bring them, and never ahead of it
+		tick := born[job].Born.Add(time.Second + time.Duration(n)*time.Millisecond)
 		return race(ctx, stores, jobs[job], tick)
 	})
 }
@@ -174,7 +179,8 @@ func race(ctx context.Context, stores []*lock.Store, job string, tick time.Time)
 				continue
 			}
 		}
-		lease, _, err := stores[at].Acquire(ctx, lock.Claim{Job: job, Tick: tick, TTL: 15 * time.Second, Replica: askers[at]})
+		lease, _, err := stores[at].Acquire(ctx,
+			lock.Claim{Job: job, Tick: tick, TTL: 15 * time.Second, Replica: askers[at]})
 		switch {
 		case err != nil:
 			return err
@@ -187,8 +193,8 @@ func race(ctx context.Context, stores []*lock.Store, job string, tick time.Time)
 	if won == nil {
 		return fmt.Errorf("nobody won tick %s of %s", tick, job)
 	}
-	entry := fmt.Sprintf(`{"job":%q,"tick":%d,"run":%q,"replica":"a","kind":"schedule","attempt":1,"outcome":"succeeded","ended":%[2]d,"ms":5}`,
-		job, tick.UnixMilli(), won.Run())
+	entry := fmt.Sprintf(`{"job":%q,"tick":%d,"run":%q,"replica":"a","kind":"schedule","attempt":1,`+
+		`"outcome":"succeeded","ended":%[2]d,"ms":5}`, job, tick.UnixMilli(), won.Run())
 	if _, err := won.Finish(ctx, time.Second, lock.Ending{At: tick, Entry: entry, Fate: "succeeded"}); err != nil {
 		return err
 	}
@@ -208,7 +214,8 @@ func contendPlainly(ctx context.Context, addr string) (int64, time.Duration, err
 	for i := range keys {
 		keys[i] = fmt.Sprintf("plain-%d", i)
 	}
-	unlock := redis.NewScript(`if redis.call("GET", KEYS[1]) == ARGV[1] then return redis.call("DEL", KEYS[1]) end return 0`)
+	unlock := redis.NewScript(`if redis.call("GET", KEYS[1]) == ARGV[1] then ` +
+		`return redis.call("DEL", KEYS[1]) end return 0`)
 	return fireAll(func(job int, _ int64) error {
 		var winner *redis.Client
 		var value string

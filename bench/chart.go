@@ -30,14 +30,15 @@ type drawing struct{ strings.Builder }
 
 func draw(width, height int, title string) *drawing {
 	d := &drawing{}
-	fmt.Fprintf(d, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %[1]d %[2]d" role="img" aria-label="%s">`+"\n",
-		width, height, html.EscapeString(title))
+	fmt.Fprintf(d, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %[1]d %[2]d" `+
+		`role="img" aria-label="%s">`+"\n", width, height, html.EscapeString(title))
 	d.WriteString(chartStyle)
 	return d
 }
 
 func (d *drawing) text(x, y float64, class, anchor, words string) {
-	fmt.Fprintf(d, `<text x="%.0f" y="%.0f" class="%s" text-anchor="%s">%s</text>`+"\n", x, y, class, anchor, html.EscapeString(words))
+	fmt.Fprintf(d, `<text x="%.0f" y="%.0f" class="%s" text-anchor="%s">%s</text>`+"\n",
+		x, y, class, anchor, html.EscapeString(words))
 }
 
 func (d *drawing) done() string {
@@ -72,7 +73,8 @@ func delayChart(p part) string {
 		}{{"ours", "Solotick", r.Ours}, {"theirs", "gocron + redsync", r.Theirs}} {
 			at := y + 3 + 20*float64(k)
 			width := math.Max(side.f.Value*scale, 1)
-			fmt.Fprintf(d, `<rect x="%.0f" y="%.0f" width="%.1f" height="15" rx="2" class="%s"/>`+"\n", left, at, width, side.class)
+			fmt.Fprintf(d, `<rect x="%.0f" y="%.0f" width="%.1f" height="15" rx="2" class="%s"/>`+"\n",
+				left, at, width, side.class)
 			d.text(left+width+6, at+12, "small", "start", fmt.Sprintf("%s ms  %s", side.f, side.name))
 		}
 	}
@@ -98,7 +100,8 @@ func crowdChart(points []point) string {
 	}
 	y := func(v float64) float64 { return top + height*(1-v/most) }
 	for v := 0.0; v <= most; v += step {
-		fmt.Fprintf(d, `<line x1="%.0f" x2="%.0f" y1="%.1f" y2="%.1f" class="grid"/>`+"\n", left, left+width, y(v), y(v))
+		fmt.Fprintf(d, `<line x1="%.0f" x2="%.0f" y1="%.1f" y2="%.1f" class="grid"/>`+"\n",
+			left, left+width, y(v), y(v))
 		d.text(left-8, y(v)+4, "small", "end", fmt.Sprintf("%g", v))
 	}
 	for _, n := range crowdReplicas {
@@ -110,7 +113,10 @@ func crowdChart(points []point) string {
 	}
 	var labels []label
 	for _, c := range crowds {
-		for _, side := range []struct{ key, class, name string }{{solotick.key, "ours", solotick.name}, {redsync.key, "theirs", redsync.name}} {
+		for _, side := range []struct{ key, class, name string }{
+			{solotick.key, "ours", solotick.name},
+			{redsync.key, "theirs", redsync.name},
+		} {
 			var path []string
 			var last point
 			for _, p := range points {

@@ -76,8 +76,9 @@ func (b *bench) startSolotick(s seat) (*rig.Process, func() error, error) {
 	if err := os.MkdirAll(state, 0o700); err != nil {
 		return nil, nil, err
 	}
-	r, err := rig.StartReplica(rig.ReplicaOptions{Binary: pick(s, b.ours, b.oursSkewed), Name: s.name, Redis: "redis://" + s.redis + "/0",
-		Dir: s.dir, State: state, Skew: s.skew}, func(listen string) string { return table(s.jobs, listen) })
+	o := rig.ReplicaOptions{Binary: pick(s, b.ours, b.oursSkewed), Name: s.name, Redis: "redis://" + s.redis + "/0",
+		Dir: s.dir, State: state, Skew: s.skew}
+	r, err := rig.StartReplica(o, func(listen string) string { return table(s.jobs, listen) })
 	if err != nil {
 		return nil, nil, err
 	}
@@ -89,7 +90,8 @@ func table(jobs []job, listen string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "service: bench\nlisten: %q\nadmin: \"\"\njobs:\n", listen)
 	for _, j := range jobs {
-		fmt.Fprintf(&b, "  - {name: %s, schedule: \"%d-59/%d * * * * *\", http: {url: %q}, missed: %s}\n", j.Name, j.Offset, j.Every, j.URL, cmp.Or(j.Missed, "latest"))
+		fmt.Fprintf(&b, "  - {name: %s, schedule: \"%d-59/%d * * * * *\", http: {url: %q}, missed: %s}\n",
+			j.Name, j.Offset, j.Every, j.URL, cmp.Or(j.Missed, "latest"))
 	}
 	return b.String()
 }
@@ -99,7 +101,8 @@ func (b *bench) startBullMQ(s seat) (*rig.Process, func() error, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	p, err := rig.Launch(s.name, filepath.Join(s.dir, s.name+".log"), skewed(s), "node", filepath.Join(b.bullMQ(), "worker.mjs"), s.redis, file, s.name)
+	p, err := rig.Launch(s.name, filepath.Join(s.dir, s.name+".log"), skewed(s),
+		"node", filepath.Join(b.bullMQ(), "worker.mjs"), s.redis, file, s.name)
 	return p, nil, err
 }
 
@@ -113,13 +116,15 @@ func (b *bench) bullMQLacks() string {
 		}
 	}
 	installed, err := os.Stat(filepath.Join(b.bullMQ(), "node_modules", ".package-lock.json"))
-	if locked, lockErr := os.Stat(filepath.Join(b.bullMQ(), "package-lock.json")); err == nil && lockErr == nil && installed.ModTime().After(locked.ModTime()) {
+	if locked, lockErr := os.Stat(filepath.Join(b.bullMQ(), "package-lock.json")); err == nil && lockErr == nil &&
+		installed.ModTime().After(locked.ModTime()) {
 		return ""
 	}
 	npm := exec.CommandContext(b.ctx, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
 	npm.Dir = b.bullMQ()
 	if text, err := npm.CombinedOutput(); err != nil {
-		return fmt.Sprintf("npm ci in bench/peer/bullmq: %v: %.300s", err, strings.Join(strings.Fields(string(text)), " "))
+		return fmt.Sprintf("npm ci in bench/peer/bullmq: %v: %.300s",
+			err, strings.Join(strings.Fields(string(text)), " "))
 	}
 	return ""
 }

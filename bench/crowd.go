@@ -50,7 +50,8 @@ func (b *bench) crowd() (part, error) {
 			p.Curve = append(p.Curve, both...)
 			about := fmt.Sprintf("%d jobs, %d replicas: ", c.jobs, n)
 			beside := func(what, unit string, number func(point) float64, targets ...target) {
-				p.Rows = append(p.Rows, compared(about+what, unit, []float64{number(both[0])}, []float64{number(both[1])}, targets...))
+				p.Rows = append(p.Rows, compared(about+what, unit,
+					[]float64{number(both[0])}, []float64{number(both[1])}, targets...))
 			}
 			beside("Redis CPU per job and tick", "µs", func(p point) float64 { return p.Redis }, ratioAtMost(1))
 			beside("Redis commands per job and tick", "", func(p point) float64 { return p.Commands })
@@ -66,8 +67,9 @@ func (b *bench) crowd() (part, error) {
 				each := func(pt point) []float64 {
 					return []float64{(pt.Redis - first[pt.Side].Redis) / float64(n-crowdReplicas[0])}
 				}
-				p.Rows = append(p.Rows, compared(fmt.Sprintf("%d jobs: Redis CPU per job and tick for each further replica", c.jobs), "µs",
-					each(both[0]), each(both[1]), oursAtMost(furtherReplica)))
+				what := fmt.Sprintf("%d jobs: Redis CPU per job and tick for each further replica", c.jobs)
+				p.Rows = append(p.Rows,
+					compared(what, "µs", each(both[0]), each(both[1]), oursAtMost(furtherReplica)))
 			}
 		}
 	}
@@ -140,7 +142,8 @@ func (b *bench) startCrowd(side, dir string, redis *rig.Redis, jobs, n, every in
 		if err != nil {
 			return nil, err
 		}
-		return rig.Launch(side, filepath.Join(dir, side+".log"), nil, b.peer, "-redis", redis.Addr(), "-jobs", file, "-replicas", fmt.Sprint(n))
+		return rig.Launch(side, filepath.Join(dir, side+".log"), nil, b.peer, "-redis", redis.Addr(), "-jobs", file,
+			"-replicas", fmt.Sprint(n))
 	}
 	text := table(rows, "")
 	if every == 0 {
@@ -156,7 +159,8 @@ func (b *bench) launchCrowd(dir string, redis *rig.Redis, table string, n int) (
 	if err := os.WriteFile(file, []byte(table), 0o600); err != nil {
 		return nil, err
 	}
-	p, err := rig.Launch("crowd", filepath.Join(dir, "crowd.log"), nil, b.crowdProgram, "-redis", redis.Addr(), "-table", file, "-replicas", fmt.Sprint(n))
+	p, err := rig.Launch("crowd", filepath.Join(dir, "crowd.log"), nil, b.crowdProgram, "-redis", redis.Addr(),
+		"-table", file, "-replicas", fmt.Sprint(n))
 	if err != nil {
 		return nil, err
 	}

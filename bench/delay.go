@@ -14,8 +14,10 @@ var herds = []struct {
 	p99, cpu, redis       []target
 }{
 	{jobs: 1, replicas: replicas, ticks: 15, p99: []target{ratioAtMost(0.4)}},
-	{jobs: 100, replicas: replicas, ticks: 6, p99: []target{ratioAtMost(0.3)}, cpu: []target{ratioAtMost(0.6)}, redis: []target{ratioAtMost(1)}},
-	{jobs: 1000, replicas: replicas, ticks: 6, p99: []target{ratioAtMost(0.4), oursAtMost(150)}, cpu: []target{ratioAtMost(0.6)}, redis: []target{ratioAtMost(1)}},
+	{jobs: 100, replicas: replicas, ticks: 6, p99: []target{ratioAtMost(0.3)}, cpu: []target{ratioAtMost(0.6)},
+		redis: []target{ratioAtMost(1)}},
+	{jobs: 1000, replicas: replicas, ticks: 6, p99: []target{ratioAtMost(0.4), oursAtMost(150)},
+		cpu: []target{ratioAtMost(0.6)}, redis: []target{ratioAtMost(1)}},
 	{jobs: 100, replicas: 10, ticks: 6, p99: []target{ratioAtMost(0.4)}, redis: []target{ratioAtMost(1)}},
 }
 
@@ -42,7 +44,8 @@ func (b *bench) delay() (part, error) {
 				contender contender
 				rounds    *[]sideRound
 			}{{solotick, &ours}, {redsync, &theirs}} {
-				r, err := b.oneRound(side.contender, setting{replicas: h.replicas, jobs: herd(h.jobs, 1), warm: 2 * time.Second}, 1, b.few(h.ticks))
+				r, err := b.oneRound(side.contender,
+					setting{replicas: h.replicas, jobs: herd(h.jobs, 1), warm: 2 * time.Second}, 1, b.few(h.ticks))
 				if err != nil {
 					return p, err
 				}
@@ -65,8 +68,8 @@ func (b *bench) delay() (part, error) {
 	for i, few := range perReplicas[replicas] {
 		further = append(further, (perReplicas[10][i]-few)/(10-replicas))
 	}
-	p.Rows = append(p.Rows, row{What: "100 jobs: Redis CPU per job and tick for each further replica", Unit: "µs", Ours: of(further),
-		Targets: []target{oursAtMost(furtherReplica)}, Note: "between 3 and 10 replicas"})
+	p.Rows = append(p.Rows, row{What: "100 jobs: Redis CPU per job and tick for each further replica", Unit: "µs",
+		Ours: of(further), Targets: []target{oursAtMost(furtherReplica)}, Note: "between 3 and 10 replicas"})
 	return p, nil
 }
 
@@ -159,7 +162,8 @@ func delays(about string, ours, theirs []sideRound, p99 []target) []row {
 		rows = append(rows, r)
 	}
 	count := func(what string, number func(sideRound) float64) row {
-		return row{What: about + ": " + what, Ours: one(sum(each(ours, number))), Theirs: one(sum(each(theirs, number))), Targets: []target{oursAtMost(0)}}
+		return row{What: about + ": " + what, Ours: one(sum(each(ours, number))),
+			Theirs: one(sum(each(theirs, number))), Targets: []target{oursAtMost(0)}}
 	}
 	return append(rows,
 		count("ticks doubled", func(r sideRound) float64 { return float64(r.doubles) }),

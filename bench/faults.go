@@ -27,29 +27,46 @@ func atMost(n int) *int { return &n }
 // Faults run in groups: what is in one group runs at the same time, each contender with its own Redis. Where
 // milliseconds decide, a fault is alone.
 var faultGroups = [][]fault{
-	{{key: "calm", name: "none", about: "nothing goes wrong", length: 16 * time.Second, doubled: atMost(0), lost: atMost(0), early: atMost(0)}},
-	{{key: "skew50", name: "clocks 50 ms apart", about: "the replicas' clocks are off by 0, +50 ms and −50 ms", length: 16 * time.Second,
-		skews: []time.Duration{0, 50 * time.Millisecond, -50 * time.Millisecond}, doubled: atMost(0), lost: atMost(0), early: atMost(0)}},
+	{{key: "calm", name: "none", about: "nothing goes wrong", length: 16 * time.Second,
+		doubled: atMost(0), lost: atMost(0), early: atMost(0)}},
+	{{key: "skew50", name: "clocks 50 ms apart", about: "the replicas' clocks are off by 0, +50 ms and −50 ms",
+		length: 16 * time.Second, skews: []time.Duration{0, 50 * time.Millisecond, -50 * time.Millisecond},
+		doubled: atMost(0), lost: atMost(0), early: atMost(0)}},
 	{
-		{key: "skew2500", name: "clocks 2.5 s apart", about: "the replicas' clocks are off by 0, +2.5 s and −2.5 s", length: 16 * time.Second,
-			skews: []time.Duration{0, 2500 * time.Millisecond, -2500 * time.Millisecond}, doubled: atMost(0), lost: atMost(0), early: atMost(0)},
-		{key: "sigkill", name: "SIGKILL of the holder", about: "each 6 s, the replica that runs the long job is killed, and started again after half a second",
+		{key: "skew2500", name: "clocks 2.5 s apart", about: "the replicas' clocks are off by 0, +2.5 s and −2.5 s",
+			length: 16 * time.Second, skews: []time.Duration{0, 2500 * time.Millisecond, -2500 * time.Millisecond},
+			doubled: atMost(0), lost: atMost(0), early: atMost(0)},
+		{key: "sigkill", name: "SIGKILL of the holder",
+			about:  "each 6 s, the replica that runs the long job is killed, and started again after half a second",
 			length: 30 * time.Second, strike: killHolders(6 * time.Second), doubled: atMost(0), early: atMost(0)},
-		{key: "sigstop", name: "SIGSTOP for 20 s", about: "the replica that runs the long job is stopped for longer than its lease (15 s), then goes on",
+		{key: "sigstop", name: "SIGSTOP for 20 s",
+			about:  "the replica that runs the long job is stopped for longer than its lease (15 s), then goes on",
 			length: 30 * time.Second, strike: stopHolder, doubled: atMost(0), early: atMost(0)},
-		{key: "stall", name: "Redis stalled", about: "Redis is stopped for 3 s, twice", length: 24 * time.Second, strike: stallRedis, doubled: atMost(0), early: atMost(0)},
+		{key: "stall", name: "Redis stalled", about: "Redis is stopped for 3 s, twice", length: 24 * time.Second,
+			strike: stallRedis, doubled: atMost(0), early: atMost(0)},
 	},
 	{
-		{key: "crash", name: "Redis killed", about: "Redis, with an append-only file and everysec, is killed and is back after a second, twice",
-			length: 24 * time.Second, redis: []string{"--appendonly", "yes", "--appendfsync", "everysec"}, strike: crashRedis, doubled: atMost(0), early: atMost(0)},
-		{key: "empty", name: "Redis emptied", about: "FLUSHALL while the long job runs, twice", length: 24 * time.Second, strike: emptyRedis, doubled: atMost(0), early: atMost(0)},
-		{key: "failover", name: "failover", about: "the master is killed; a replica that is up to date takes its place after a second", length: 20 * time.Second,
-			copied: true, redis: []string{"--repl-diskless-sync-delay", "0"}, strike: failover(0), doubled: atMost(0), early: atMost(0)},
-		{key: "behind", name: "failover to a replica that is behind", about: "the same, and the replica lacks the last 1.5 s of the master; waitReplicas is 0",
-			length: 20 * time.Second, copied: true, redis: []string{"--repl-diskless-sync-delay", "0"}, strike: failover(1500 * time.Millisecond)},
-		{key: "restarts", name: "holder killed each 3 s", about: "one job each second, of half a second; its replica is killed in it each 3 s, and started again after half a second",
-			length: 60 * time.Second, jobs: secondly, strike: killHolders(3 * time.Second), doubled: atMost(0), lost: atMost(6), early: atMost(0),
-			without: map[string]string{"held": "a lock held for a second loses every other tick of this job", "setnx": "a delay of a second loses every other tick of this job"}},
+		{key: "crash", name: "Redis killed",
+			about:  "Redis, with an append-only file and everysec, is killed and is back after a second, twice",
+			length: 24 * time.Second, redis: []string{"--appendonly", "yes", "--appendfsync", "everysec"},
+			strike: crashRedis, doubled: atMost(0), early: atMost(0)},
+		{key: "empty", name: "Redis emptied", about: "FLUSHALL while the long job runs, twice",
+			length: 24 * time.Second, strike: emptyRedis, doubled: atMost(0), early: atMost(0)},
+		{key: "failover", name: "failover",
+			about:  "the master is killed; a replica that is up to date takes its place after a second",
+			length: 20 * time.Second, copied: true, redis: []string{"--repl-diskless-sync-delay", "0"},
+			strike: failover(0), doubled: atMost(0), early: atMost(0)},
+		{key: "behind", name: "failover to a replica that is behind",
+			about:  "the same, and the replica lacks the last 1.5 s of the master; waitReplicas is 0",
+			length: 20 * time.Second, copied: true, redis: []string{"--repl-diskless-sync-delay", "0"},
+			strike: failover(1500 * time.Millisecond)},
+		{key: "restarts", name: "holder killed each 3 s",
+			about: "one job each second, of half a second; its replica is killed in it each 3 s, " +
+				"and started again after half a second",
+			length: 60 * time.Second, jobs: secondly, strike: killHolders(3 * time.Second),
+			doubled: atMost(0), lost: atMost(6), early: atMost(0),
+			without: map[string]string{"held": "a lock held for a second loses every other tick of this job",
+				"setnx": "a delay of a second loses every other tick of this job"}},
 	},
 }
 
@@ -88,7 +105,9 @@ func (b *bench) faults() (part, error) {
 	}
 	for _, group := range faultGroups {
 		if len(b.only) > 0 {
-			group = slices.DeleteFunc(slices.Clone(group), func(f fault) bool { return !slices.Contains(b.only, f.key) })
+			group = slices.DeleteFunc(slices.Clone(group), func(f fault) bool {
+				return !slices.Contains(b.only, f.key)
+			})
 		}
 		outcomes, err := b.strikeAll(group, lacks)
 		if err != nil {

@@ -66,14 +66,16 @@ func (b *bench) gate() (p part, err error) {
 				return p, err
 			}
 			if window > 0 {
-				spent[i] = append(spent[i], sideRound{spent: now.since(last[i]), ticks: gateJobs * gateWindow.Seconds() / 2, replicas: replicas})
+				spent[i] = append(spent[i], sideRound{spent: now.since(last[i]),
+					ticks: gateJobs * gateWindow.Seconds() / 2, replicas: replicas})
 			}
 			last[i] = now
 		}
 	}
 	for i, w := range sides {
 		if due := gateJobs * gateWindows * int(gateWindow.Seconds()) / 2; w.app.Count() < due {
-			return p, fmt.Errorf("the app of %s was called %d times for %d ticks", sides[i].contender.name, w.app.Count(), due)
+			return p, fmt.Errorf("the app of %s was called %d times for %d ticks",
+				sides[i].contender.name, w.app.Count(), due)
 		}
 	}
 	p.Rows = costs("100 jobs, taking turns", spent[0], spent[1], nil, nil)[:3]
@@ -130,7 +132,8 @@ func compare(now, committed part, out io.Writer) (worse bool, err error) {
 		}
 		worse = worse || verdict != "fine"
 		deviation, _ := r.deviation(was)
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%.2f\t%s\n", was.What, figure, figure.spread(), then, deviation, limit, verdict)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%.2f\t%s\n",
+			was.What, figure, figure.spread(), then, deviation, limit, verdict)
 	}
 	return worse, w.Flush()
 }

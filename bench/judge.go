@@ -57,7 +57,8 @@ func judge(seen []rig.Request, jobs []job, begin, end time.Time) (o outcome) {
 		if j.Name == longJob {
 			continue
 		}
-		for tick := begin.Truncate(periods[j.Name]).Add(periods[j.Name]); tick.Before(end); tick = tick.Add(periods[j.Name]) {
+		period := periods[j.Name]
+		for tick := begin.Truncate(period).Add(period); tick.Before(end); tick = tick.Add(period) {
 			at := tickOf{j.Name, tick.Unix()}
 			o.Ticks++
 			if count[at] == 0 {
@@ -100,8 +101,8 @@ func (o outcome) words() string {
 func (o outcome) missed() bool {
 	f, ok := faultOf(o.Fault)
 	over := func(n int, limit *int) bool { return limit != nil && n > *limit }
-	return ok && o.Contender == solotick.key && (o.NotRun != "" || over(o.Doubled, f.doubled) || over(o.Lost, f.lost) || over(o.Early, f.early) ||
-		f.doubled != nil && o.Overlapped > 0)
+	return ok && o.Contender == solotick.key && (o.NotRun != "" || over(o.Doubled, f.doubled) || over(o.Lost, f.lost) ||
+		over(o.Early, f.early) || f.doubled != nil && o.Overlapped > 0)
 }
 
 func faultOf(key string) (fault, bool) {

@@ -73,9 +73,11 @@ func main() {
 	only := flag.String("only", "", "parts to run, separated by commas: "+strings.Join(names, ", "))
 	everything := flag.Bool("all", false, "run the faults, too")
 	write := flag.Bool("write", false, "write docs/benchmarks.json, docs/benchmarks.md and the charts")
-	render := flag.Bool("render", false, "measure nothing: write docs/benchmarks.md and the charts from docs/benchmarks.json")
+	render := flag.Bool("render", false,
+		"measure nothing: write docs/benchmarks.md and the charts from docs/benchmarks.json")
 	faults := flag.String("faults", "", "faults of the part of that name, separated by commas; all if empty")
-	gate := flag.Bool("gate", false, "run the part gate alone, and exit with 1 if a ratio is worse than the committed one by more than its noise")
+	gate := flag.Bool("gate", false,
+		"run the part gate alone, and exit with 1 if a ratio is worse than the committed one by more than its noise")
 	flag.IntVar(&b.rounds, "rounds", 3, "how often the sides take turns")
 	flag.BoolVar(&b.quick, "quick", false, "one round, and few of everything: to see that it works")
 	flag.Parse()
@@ -179,8 +181,8 @@ func show(p, committed part) (missed bool) {
 				deviation += " !"
 			}
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", strings.TrimSpace(r.What+" "+paren(r.Unit)), r.Ours, r.Theirs, r.Ratio, r.judged().spread(),
-			r.target(), r.verdict(), deviation, r.Note)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", strings.TrimSpace(r.What+" "+paren(r.Unit)), r.Ours,
+			r.Theirs, r.Ratio, r.judged().spread(), r.target(), r.verdict(), deviation, r.Note)
 		missed = missed || r.missed()
 	}
 	w.Flush()
@@ -203,7 +205,8 @@ func (b *bench) prepare(skewed bool) (err error) {
 		return err
 	}
 	at := func(name string) string { return filepath.Join(b.dir, name) }
-	b.ours, b.oursSkewed, b.peer, b.peerSkewed, b.crowdProgram = at("solotick"), at("solotick-skewed"), at("peer"), at("peer-skewed"), at("crowd")
+	b.ours, b.oursSkewed = at("solotick"), at("solotick-skewed")
+	b.peer, b.peerSkewed, b.crowdProgram = at("peer"), at("peer-skewed"), at("crowd")
 	if err := release(b.root, b.ours); err != nil {
 		return err
 	}
@@ -216,7 +219,10 @@ func (b *bench) prepare(skewed bool) (err error) {
 	if !skewed {
 		return nil
 	}
-	for _, program := range []struct{ dir, pkg, out string }{{b.root, rig.Package, b.oursSkewed}, {here, "./peer", b.peerSkewed}} {
+	for _, program := range []struct{ dir, pkg, out string }{
+		{b.root, rig.Package, b.oursSkewed},
+		{here, "./peer", b.peerSkewed},
+	} {
 		scratch := program.out + ".source"
 		if err := os.Mkdir(scratch, 0o700); err != nil {
 			return err
@@ -274,8 +280,9 @@ func (b *bench) environment() environment {
 	if _, after, ok := strings.Cut(redis, "v="); ok {
 		redis, _, _ = strings.Cut(after, " ")
 	}
-	return environment{Date: time.Now().UTC().Truncate(time.Second), Version: said("git", "-C", b.root, "describe", "--tags", "--always", "--dirty"),
-		CPU: field("/proc/cpuinfo", "model name"), Cores: cores(), Memory: field("/proc/meminfo", "MemTotal"),
+	return environment{Date: time.Now().UTC().Truncate(time.Second),
+		Version: said("git", "-C", b.root, "describe", "--tags", "--always", "--dirty"),
+		CPU:     field("/proc/cpuinfo", "model name"), Cores: cores(), Memory: field("/proc/meminfo", "MemTotal"),
 		Kernel: said("uname", "-r"), Go: strings.TrimPrefix(said("go", "env", "GOVERSION"), "go"), Redis: redis,
 		Node: strings.TrimPrefix(said("node", "--version"), "v")}
 }

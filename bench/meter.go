@@ -21,7 +21,8 @@ type reading struct {
 }
 
 func (r reading) since(was reading) reading {
-	return reading{r.replicas - was.replicas, r.redis - was.redis, r.commands - was.commands, r.reads - was.reads, r.bytes - was.bytes}
+	return reading{r.replicas - was.replicas, r.redis - was.redis, r.commands - was.commands, r.reads - was.reads,
+		r.bytes - was.bytes}
 }
 
 // read reads the meters of a world.

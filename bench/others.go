@@ -18,7 +18,8 @@ func (b *bench) others() (part, error) {
 				continue
 			}
 		}
-		r, err := b.oneRound(c, setting{replicas: replicas, jobs: herd(jobs, every), warm: 4 * time.Second}, every, ticks)
+		r, err := b.oneRound(c,
+			setting{replicas: replicas, jobs: herd(jobs, every), warm: 4 * time.Second}, every, ticks)
 		if err != nil {
 			return p, fmt.Errorf("%s: %w", c.name, err)
 		}

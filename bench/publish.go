@@ -92,7 +92,8 @@ func (p part) table(theirs string) string {
 	}
 	lines := [][]string{{"", "Solotick", theirs, "ratio", "rounds", "target", "verdict", "note"}}
 	for _, r := range p.Rows {
-		lines = append(lines, []string{r.What, r.with(r.Ours), r.with(r.Theirs), r.Ratio.String(), r.judged().spread(), r.target(), r.verdict(), r.Note})
+		lines = append(lines, []string{r.What, r.with(r.Ours), r.with(r.Theirs), r.Ratio.String(), r.judged().spread(),
+			r.target(), r.verdict(), r.Note})
 	}
 	return markdown(lines)
 }

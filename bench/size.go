@@ -58,9 +58,11 @@ func (b *bench) size() (part, error) {
 	}
 	return part{Rows: append([]row{
 		{What: "binary", Unit: "MB", Ours: one(float64(file.Size()) / 1e6), Targets: []target{oursAtMost(18)}},
-		{What: "100 jobs: resident, after a minute at rest", Unit: "MiB", Ours: one(resident), Targets: []target{oursAtMost(20)}},
+		{What: "100 jobs: resident, after a minute at rest", Unit: "MiB", Ours: one(resident),
+			Targets: []target{oursAtMost(20)}},
 		{What: "100 jobs: resident, after a scrape", Unit: "MiB", Ours: one(scraped)},
-		{What: "100 jobs: CPU at rest, of one core", Unit: "%", Ours: one(100 * (rested - started).Seconds() / took.Seconds())},
+		{What: "100 jobs: CPU at rest, of one core", Unit: "%",
+			Ours: one(100 * (rested - started).Seconds() / took.Seconds())},
 	}, many...)}, nil
 }
 
@@ -93,8 +95,10 @@ func (b *bench) manyJobs() ([]row, error) {
 	}
 	about := fmt.Sprintf("%d jobs: ", manyJobs)
 	return []row{
-		{What: about + "CPU to start", Unit: "s", Ours: of(starts), Targets: []target{oursAtMost(3)}, Note: "until ready"},
-		{What: about + "resident", Unit: "MiB", Ours: of(resident), Targets: []target{oursAtMost(64)}, Note: "8 s after the start"},
+		{What: about + "CPU to start", Unit: "s", Ours: of(starts), Targets: []target{oursAtMost(3)},
+			Note: "until ready"},
+		{What: about + "resident", Unit: "MiB", Ours: of(resident), Targets: []target{oursAtMost(64)},
+			Note: "8 s after the start"},
 		{What: about + "peak", Unit: "MiB", Ours: of(peak), Targets: []target{oursAtMost(150)}},
 	}, nil
 }
@@ -125,9 +129,10 @@ func (b *bench) sidecar(table func(listen, admin string) string) (*lonely, error
 		_ = redis.Stop(grace)
 		return nil, err
 	}
-	r, err := rig.StartReplica(rig.ReplicaOptions{Binary: b.ours, Name: "r0", Redis: redis.URL(), Dir: dir}, func(listen string) string {
-		return table(listen, fmt.Sprintf("127.0.0.1:%d", admin))
-	})
+	r, err := rig.StartReplica(rig.ReplicaOptions{Binary: b.ours, Name: "r0", Redis: redis.URL(), Dir: dir},
+		func(listen string) string {
+			return table(listen, fmt.Sprintf("127.0.0.1:%d", admin))
+		})
 	if err != nil {
 		_ = redis.Stop(grace)
 		return nil, err

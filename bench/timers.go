@@ -58,7 +58,8 @@ func (b *bench) timerClaims(dir string) (rows []row, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, server.Stop(grace)) }()
-	p, err := b.launchCrowd(dir, server, table([]job{{Name: "other", Every: 30, URL: "http://127.0.0.1:1/"}}, ""), replicas)
+	p, err := b.launchCrowd(dir, server, table([]job{{Name: "other", Every: 30, URL: "http://127.0.0.1:1/"}}, ""),
+		replicas)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +77,8 @@ func (b *bench) timerClaims(dir string) (rows []row, err error) {
 		return nil, err
 	}
 	setIn := time.Since(began)
-	soon := time.Now().Add(time.Duration(due)*150*time.Microsecond + 5*time.Second) // when they are set at half of the target
+	// when they are set at half of the target
+	soon := time.Now().Add(time.Duration(due)*150*time.Microsecond + 5*time.Second)
 	if err := b.setTimers(store, "soon", due, func(int) time.Time { return soon }); err != nil {
 		return nil, err
 	}
@@ -115,11 +117,14 @@ func (b *bench) timerClaims(dir string) (rows []row, err error) {
 		return nil, fmt.Errorf("reading INFO memory: %w", err)
 	}
 	return []row{
-		{What: fmt.Sprintf("timers set per second, until %d wait", total), Unit: "/s", Ours: one(float64(total-due) / setIn.Seconds()), More: true,
+		{What: fmt.Sprintf("timers set per second, until %d wait", total), Unit: "/s", More: true,
+			Ours:    one(float64(total-due) / setIn.Seconds()),
 			Targets: []target{oursAtLeast(5000)}, Note: fmt.Sprintf("%d callers of one store", setters)},
-		{What: fmt.Sprintf("timers claimed per second, of %d that are due while %d wait", due, total-due), Unit: "/s", More: true,
-			Ours: one(float64(due) / claimedIn.Seconds()), Targets: []target{oursAtLeast(12700)}, Note: "three replicas in one process; the requests do nothing"},
-		{What: "Redis CPU per timer claimed", Unit: "µs", Ours: one(each), Note: fmt.Sprintf("Redis alone would do %.0f/s", 1e6/each)},
+		{What: fmt.Sprintf("timers claimed per second, of %d that are due while %d wait", due, total-due),
+			Unit: "/s", More: true, Ours: one(float64(due) / claimedIn.Seconds()),
+			Targets: []target{oursAtLeast(12700)}, Note: "three replicas in one process; the requests do nothing"},
+		{What: "Redis CPU per timer claimed", Unit: "µs", Ours: one(each),
+			Note: fmt.Sprintf("Redis alone would do %.0f/s", 1e6/each)},
 		{What: "memory of Redis per timer that waits", Unit: "bytes", Ours: one(used / float64(total))},
 	}, nil
 }
@@ -197,10 +202,10 @@ func (b *bench) timerCalls(dir string) (rows []row, err error) {
 		}
 		api := fmt.Sprintf("127.0.0.1:%d", port)
 		apis = append(apis, api)
-		r, err := rig.StartReplica(rig.ReplicaOptions{Binary: b.ours, Name: s.name, Redis: "redis://" + s.redis + "/0", Dir: s.dir},
-			func(listen string) string {
-				return strings.Replace(table(s.jobs, listen), `admin: ""`, "admin: "+api, 1)
-			})
+		o := rig.ReplicaOptions{Binary: b.ours, Name: s.name, Redis: "redis://" + s.redis + "/0", Dir: s.dir}
+		r, err := rig.StartReplica(o, func(listen string) string {
+			return strings.Replace(table(s.jobs, listen), `admin: ""`, "admin: "+api, 1)
+		})
 		if err != nil {
 			return nil, nil, err
 		}
@@ -212,13 +217,15 @@ func (b *bench) timerCalls(dir string) (rows []row, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, w.close()) }()
-	callers := &http.Client{Transport: &http.Transport{MaxConnsPerHost: apiConns, MaxIdleConnsPerHost: apiConns}, Timeout: time.Minute}
+	callers := &http.Client{Transport: &http.Transport{MaxConnsPerHost: apiConns, MaxIdleConnsPerHost: apiConns},
+		Timeout: time.Minute}
 	defer callers.CloseIdleConnections()
 	due := time.Now().Add(time.Duration(n)*time.Millisecond + 3*time.Second).Truncate(time.Second)
 	began := time.Now()
 	if err := together(n, func(i int) error {
 		source := timerSource(due, w.app.URL(fmt.Sprintf("timer:t-%d", i), 0)) // the name by which the replica calls it
-		req, err := http.NewRequest(http.MethodPut, fmt.Sprintf("http://%s/v1/timers/t-%d", apis[i%len(apis)], i), bytes.NewReader(source))
+		req, err := http.NewRequest(http.MethodPut, fmt.Sprintf("http://%s/v1/timers/t-%d", apis[i%len(apis)], i),
+			bytes.NewReader(source))
 		if err != nil {
 			return err
 		}
@@ -250,15 +257,18 @@ func (b *bench) timerCalls(dir string) (rows []row, err error) {
 		}
 		return count, last
 	}
-	if err := rig.Until(2*time.Minute, fmt.Sprintf("%d timers to be fired", n), func() bool { count, _ := called(); return count >= n }); err != nil {
+	fired := func() bool { count, _ := called(); return count >= n }
+	if err := rig.Until(2*time.Minute, fmt.Sprintf("%d timers to be fired", n), fired); err != nil {
 		return nil, err
 	}
 	count, last := called()
 	return []row{
-		{What: "timers set per second by the API of three replicas", Unit: "/s", Ours: one(float64(n) / setIn.Seconds()), More: true,
+		{What: "timers set per second by the API of three replicas", Unit: "/s", More: true,
+			Ours: one(float64(n) / setIn.Seconds()),
 			Note: fmt.Sprintf("PUT, %d connections to each", apiConns)},
 		{What: fmt.Sprintf("requests per second that an app gets from %d due timers", n), Unit: "/s", More: true,
-			Ours: one(float64(n) / last.Sub(due).Seconds()), Note: "three replicas, their Redis and the app on the same cores"},
+			Ours: one(float64(n) / last.Sub(due).Seconds()),
+			Note: "three replicas, their Redis and the app on the same cores"},
 		{What: "timers doubled", Ours: one(float64(count - n)), Targets: []target{oursAtMost(0)}},
 	}, nil
 }

@@ -52,9 +52,12 @@ func (b *bench) trips() (part, error) {
 		return row{What: what, Ours: one(got), Targets: []target{oursAtMost(limit)}, Note: note}
 	}
 	return part{Rows: []row{
-		atMost("calls per tick, loser", (float64(calls["acquire"]+calls["claimed"])-fires)/fires/(replicas-1), 1, "a look at all ledgers of the moment, or acquire, less the winner's"),
-		atMost("calls per tick, winner, after the run", float64(calls["settle"]+calls["release"]+calls["extend"])/fires, 2, "settle, release"),
-		atMost("calls per tick, all replicas", total/fires, replicas+2, fmt.Sprintf("%d jobs, %d replicas, %d ticks", jobs, replicas, jobs*ticks)),
+		atMost("calls per tick, loser", (float64(calls["acquire"]+calls["claimed"])-fires)/fires/(replicas-1), 1,
+			"a look at all ledgers of the moment, or acquire, less the winner's"),
+		atMost("calls per tick, winner, after the run",
+			float64(calls["settle"]+calls["release"]+calls["extend"])/fires, 2, "settle, release"),
+		atMost("calls per tick, all replicas", total/fires, replicas+2,
+			fmt.Sprintf("%d jobs, %d replicas, %d ticks", jobs, replicas, jobs*ticks)),
 	}}, nil
 }
 

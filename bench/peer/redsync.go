@@ -95,7 +95,8 @@ func newKeyedLocker(r *replica) keyedLocker {
 }
 
 func (l keyedLocker) Lock(ctx context.Context, key string) (gocron.Lock, error) {
-	m := l.rs.NewMutex(fmt.Sprintf("%s:%d", key, l.jobs[key].tick().Unix()), redsync.WithTries(1), redsync.WithExpiry(lease))
+	m := l.rs.NewMutex(fmt.Sprintf("%s:%d", key, l.jobs[key].tick().Unix()), redsync.WithTries(1),
+		redsync.WithExpiry(lease))
 	return kept{}, m.LockContext(ctx)
 }
 

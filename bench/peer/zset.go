@@ -80,7 +80,8 @@ func (r *replica) work(j job, tick time.Time, member string) {
 	ctx, over := context.WithCancel(context.Background())
 	go func() {
 		for wait(ctx, lease/3); ctx.Err() == nil; wait(ctx, lease/3) {
-			end := float64(time.Now().Add(lease).UnixMilli())                           // this clock and Redis' differ by less than a lease
+			// this clock and Redis' differ by less than a lease
+			end := float64(time.Now().Add(lease).UnixMilli())
 			_ = r.redis.ZAddXX(ctx, sets[1], redis.Z{Score: end, Member: member}).Err() // the next one may succeed
 		}
 	}()
