@@ -54,7 +54,8 @@ type demo struct {
 // Run runs until ctx ends. The end of hard cuts short an orderly end that takes too long. The error says what kept the
 // demo from running.
 func Run(ctx, hard context.Context, o Options) (t Tally, err error) {
-	d := &demo{Options: o, events: make(chan event, 100), stream: newStream(o.Out, o.Colour), cut: map[tickOf]bool{}, all: map[string]*replica{}}
+	d := &demo{Options: o, events: make(chan event, 100), stream: newStream(o.Out, o.Colour), cut: map[tickOf]bool{},
+		all: map[string]*replica{}}
 	if d.app, err = serveApp(); err != nil {
 		return t, err
 	}
@@ -129,7 +130,8 @@ func scratch() (string, error) {
 func build(ctx context.Context, dir string) (string, error) {
 	program := filepath.Join(dir, "solotick")
 	fmt.Fprintln(os.Stderr, "building solotick …")
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", program, "github.com/solotick/solotick/cmd/solotick").CombinedOutput(); err != nil {
+	command := exec.CommandContext(ctx, "go", "build", "-o", program, "github.com/solotick/solotick/cmd/solotick")
+	if out, err := command.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building solotick: %w\n%s", err, out)
 	}
 	return program, nil
@@ -174,7 +176,8 @@ func (d *demo) start(name string) error {
 
 func (d *demo) greet(page string) {
 	s := d.stream
-	s.print(bold("Three replicas of one service") + ", " + s.name("one") + ", " + s.name("two") + " and " + s.name("three") + ", share one table.")
+	s.print(bold("Three replicas of one service") + ", " +
+		s.name("one") + ", " + s.name("two") + " and " + s.name("three") + ", share one table.")
 	s.print("Each tick is fired by exactly one of them" + ", whatever happens to the others.")
 	s.print("")
 	for _, j := range jobs() {

@@ -21,8 +21,9 @@ import (
 
 func main() {
 	flag.Usage = func() {
-		fmt.Fprintln(flag.CommandLine.Output(), "go run ./examples/demo: three replicas, a toy app, and now and then a killed replica.\n"+
-			"The exit code is 1 if a tick was fired twice or lost.")
+		fmt.Fprintln(flag.CommandLine.Output(),
+			"go run ./examples/demo: three replicas, a toy app, and now and then a killed replica.\n"+
+				"The exit code is 1 if a tick was fired twice or lost.")
 		flag.PrintDefaults()
 	}
 	length := flag.Duration("for", 0, "end after this `duration`, such as 90s (default at Ctrl-C)")

@@ -46,7 +46,8 @@ type row struct {
 }
 
 func newStream(out io.Writer, colour bool) *stream {
-	s := &stream{out: out, colour: colour, open: map[tickOf]*row{}, fires: map[tickOf]string{}, unmet: map[tickOf]reasons{}, runs: map[string]string{}}
+	s := &stream{out: out, colour: colour, open: map[tickOf]*row{}, fires: map[tickOf]string{},
+		unmet: map[tickOf]reasons{}, runs: map[string]string{}}
 	for _, j := range jobs() {
 		s.jobs = max(s.jobs, len(j.name))
 	}
@@ -233,7 +234,9 @@ func (s *stream) names(events []event) string {
 			names = append(names, e.from)
 		}
 	}
-	slices.SortFunc(names, func(a, b string) int { return cmp.Compare(slices.Index(replicas, a), slices.Index(replicas, b)) })
+	slices.SortFunc(names, func(a, b string) int {
+		return cmp.Compare(slices.Index(replicas, a), slices.Index(replicas, b))
+	})
 	return strings.Join(names, ", ")
 }
 

@@ -37,23 +37,28 @@ func jobs() []job {
 	return []job{
 		{"heartbeat", "* * * * * *", "", "every second, on one replica", ok(5 * time.Millisecond)},
 		{"sync-stock", "@every 4s", "", "runs for longer than that: some are skipped", ok(5 * time.Second)},
-		{queueing, "@every 6s", "concurrencyPolicy: Queue", "the same, but one tick waits for the run's end", func(c toy.Call) (int, time.Duration) {
-			return http.StatusOK, 4*time.Second + rand.N(5*time.Second)
-		}},
-		{reported, "@every 5s", "guarantee: at-least-once", "run again by another when its replica is killed", ok(reporting)},
-		{"charge-cards", "@every 8s", "retry: {limit: 3, backoff: 300ms}", "fails now and then, and is tried again", func(c toy.Call) (int, time.Duration) {
-			if c.Attempt <= rand.IntN(3) {
-				return http.StatusServiceUnavailable, 20 * time.Millisecond
-			}
-			return http.StatusOK, 20 * time.Millisecond
-		}},
-		{"import-feed", "@every 9s", "", "the app says now and then that it does it already", func(c toy.Call) (int, time.Duration) {
-			if rand.IntN(2) == 0 {
-				return http.StatusConflict, time.Millisecond
-			}
-			return http.StatusOK, 50 * time.Millisecond
-		}},
-		{everywhere, "@every 15s", "guarantee: every-replica", "on every replica, without a lock", ok(10 * time.Millisecond)},
+		{queueing, "@every 6s", "concurrencyPolicy: Queue", "the same, but one tick waits for the run's end",
+			func(c toy.Call) (int, time.Duration) {
+				return http.StatusOK, 4*time.Second + rand.N(5*time.Second)
+			}},
+		{reported, "@every 5s", "guarantee: at-least-once", "run again by another when its replica is killed",
+			ok(reporting)},
+		{"charge-cards", "@every 8s", "retry: {limit: 3, backoff: 300ms}", "fails now and then, and is tried again",
+			func(c toy.Call) (int, time.Duration) {
+				if c.Attempt <= rand.IntN(3) {
+					return http.StatusServiceUnavailable, 20 * time.Millisecond
+				}
+				return http.StatusOK, 20 * time.Millisecond
+			}},
+		{"import-feed", "@every 9s", "", "the app says now and then that it does it already",
+			func(c toy.Call) (int, time.Duration) {
+				if rand.IntN(2) == 0 {
+					return http.StatusConflict, time.Millisecond
+				}
+				return http.StatusOK, 50 * time.Millisecond
+			}},
+		{everywhere, "@every 15s", "guarantee: every-replica", "on every replica, without a lock",
+			ok(10 * time.Millisecond)},
 	}
 }
 
@@ -71,7 +76,8 @@ defaults:
 jobs:
 `, redis)
 	for _, j := range jobs() {
-		t += fmt.Sprintf("  - name: %s # %s\n    schedule: %q\n    http: {url: \"http://%s/jobs/%s\"}\n", j.name, j.about, j.schedule, app, j.name)
+		t += fmt.Sprintf("  - name: %s # %s\n    schedule: %q\n    http: {url: \"http://%s/jobs/%s\"}\n",
+			j.name, j.about, j.schedule, app, j.name)
 		if j.policy != "" {
 			t += "    " + j.policy + "\n"
 		}

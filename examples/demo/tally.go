@@ -111,7 +111,8 @@ func (t Tally) lines() []string {
 		return bold(red(line)) + "  " + dim(more)
 	}
 	lines := []string{
-		bold("By the receipts of the app") + dim(fmt.Sprintf(", for the ticks from %s to %s", clock(t.From), clock(t.To))),
+		bold("By the receipts of the app") +
+			dim(fmt.Sprintf(", for the ticks from %s to %s", clock(t.From), clock(t.To))),
 		"",
 		number("ticks due", t.Due, "of the jobs that run on one replica"),
 		number("fired once", t.Once, ""),

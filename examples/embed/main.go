@@ -125,7 +125,8 @@ func schedule(ctx context.Context, store *lock.Store, name string, out *printer)
 func invoices(ctx context.Context, store *lock.Store, name string, out *printer) error {
 	now, _ := store.Now() // Register has asked Redis
 	for tick := now.Truncate(period).Add(period); ctx.Err() == nil; tick = tick.Add(period) {
-		lease, _, err := store.Acquire(ctx, lock.Claim{Job: "invoices", Tick: tick, TTL: ttl, Period: period, Replica: name})
+		lease, _, err := store.Acquire(ctx,
+			lock.Claim{Job: "invoices", Tick: tick, TTL: ttl, Period: period, Replica: name})
 		switch {
 		case ctx.Err() != nil && lease == nil:
 			return nil

@@ -59,7 +59,8 @@ func (l *Long) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			r.Body = io.NopCloser(bytes.NewReader(body))
 			return l.Work(ctx, r)
 		})
-		if lost := end(err == nil); lost != nil && err == nil { // no success is told that a repeat would not be told, too
+		// no success is told that a repeat would not be told, too
+		if lost := end(err == nil); lost != nil && err == nil {
 			err = fmt.Errorf("the store of keys does not answer: %w", lost)
 		}
 		c.finish(err)
@@ -70,7 +71,8 @@ func (l *Long) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // call is a call that was answered by 202.
 type call struct {
 	url, token string
-	heartbeat  time.Duration // how long a heartbeat that was answered with 200 lets the app work, counted from its sending
+	// how long a heartbeat that was answered with 200 lets the app work, counted from its sending
+	heartbeat time.Duration
 }
 
 // work does the work once the first heartbeat is answered. Its ctx ends when it may not go on.
@@ -131,7 +133,8 @@ func (c *call) finish(err error) {
 	}
 	body, _ := json.Marshal(report)
 	for range 5 {
-		if status, _ := c.post(context.Background(), "/finish", body); status != 0 && status < http.StatusInternalServerError {
+		if status, _ := c.post(context.Background(), "/finish", body); status != 0 &&
+			status < http.StatusInternalServerError {
 			return
 		}
 		time.Sleep(min(c.heartbeat/6, time.Second))

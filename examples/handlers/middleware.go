@@ -62,7 +62,8 @@ func Middleware(secret string, s Store, next http.Handler) http.Handler {
 			return
 		}
 		if subtle.ConstantTimeCompare([]byte(given), []byte(secret)) != 1 {
-			http.Error(w, "the secret is missing or wrong: send it in the job's headers, as Authorization: Bearer SECRET", http.StatusForbidden)
+			http.Error(w, "the secret is missing or wrong: send it in the job's headers, "+
+				"as Authorization: Bearer SECRET", http.StatusForbidden)
 			return
 		}
 		job, key := r.Header.Get("Solotick-Job"), r.Header.Get("Idempotency-Key")
@@ -106,7 +107,8 @@ func parseToken(text string) (int64, error) {
 }
 
 // work runs the handler, keeps its answer if it is a success, and sends it.
-func work(ctx context.Context, w http.ResponseWriter, r *http.Request, s Store, key string, token int64, next http.Handler) {
+func work(ctx context.Context, w http.ResponseWriter, r *http.Request, s Store, key string, token int64,
+	next http.Handler) {
 	out := &recorder{header: w.Header(), status: http.StatusOK}
 	goesOn := false // the handler has called Later
 	later := func() func(bool) error {
@@ -125,7 +127,8 @@ func work(ctx context.Context, w http.ResponseWriter, r *http.Request, s Store, 
 			err = s.End(ctx, key, token, kept)
 		}
 		switch {
-		case !out.done: // the server cuts the connection, which leaves the caller in doubt: it gets a failure before that
+		// the server cuts the connection, which leaves the caller in doubt: it gets a failure before that
+		case !out.done:
 			w.Header().Set("Content-Length", "0")
 			w.WriteHeader(http.StatusInternalServerError)
 			_ = http.NewResponseController(w).Flush()
@@ -137,7 +140,8 @@ func work(ctx context.Context, w http.ResponseWriter, r *http.Request, s Store, 
 	}()
 	next.ServeHTTP(out, r.WithContext(context.WithValue(r.Context(), laterKey{}, later)))
 	out.done = true
-	accepted := out.status == http.StatusAccepted && r.Header.Get("Solotick-Callback") != "" // which is no end of the work
+	// which is no end of the work
+	accepted := out.status == http.StatusAccepted && r.Header.Get("Solotick-Callback") != ""
 	if out.status >= 200 && out.status < 300 && !accepted {
 		kept = out.answer()
 	}
