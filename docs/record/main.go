@@ -45,13 +45,15 @@ func record(file string, length time.Duration) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	if out, err := exec.Command("go", "build", "-o", dir, "./cmd/solotick", "./examples/demo").CombinedOutput(); err != nil {
+	build := exec.Command("go", "build", "-o", dir, "./cmd/solotick", "./examples/demo")
+	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("building the demo: %w\n%s", err, out)
 	}
 	program := filepath.Join(dir, "demo")
 	command := "go run ./examples/demo --for " + length.String() // as a reader types it, without the time to compile
 	log.Printf("recording %s", command)
-	lines, err := watch(program, []string{program, "--for", length.String(), "--solotick", filepath.Join(dir, "solotick")})
+	lines, err := watch(program, []string{program, "--for", length.String(),
+		"--solotick", filepath.Join(dir, "solotick")})
 	if err != nil {
 		return err
 	}
@@ -95,7 +97,7 @@ func watch(program string, command []string) ([]line, error) {
 		return nil, err
 	}
 	cmd := &exec.Cmd{Path: program, Args: command, Stdin: tty, Stdout: tty, Stderr: tty,
-		Env:         []string{"PATH=/usr/bin:/bin", "TERM=xterm-256color"}, // not the directories of the one who records
+		Env:         []string{"PATH=/usr/bin:/bin", "TERM=xterm-256color"}, // not the recorder's own directories
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true, Setctty: true}}
 	if err := cmd.Start(); err != nil {
 		return nil, err

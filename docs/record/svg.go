@@ -26,11 +26,15 @@ const (
 // hold is how long the end is shown before the picture begins again.
 const hold = 9 * time.Second
 
-const style = `:root{--page:#fff;--line:#d0d7de;--bar:#f6f8fa;--fg:#1f2328;--dim:#656d76;--red:#cf222e;--green:#116329;--yellow:#7d4e00;--blue:#0969da;--magenta:#8250df;--cyan:#1b7c83}
-@media(prefers-color-scheme:dark){:root{--page:#0d1117;--line:#30363d;--bar:#161b22;--fg:#e6edf3;--dim:#8d96a0;--red:#ff7b72;--green:#3fb950;--yellow:#d29922;--blue:#58a6ff;--magenta:#d2a8ff;--cyan:#39c5cf}}
-text{font:%dpx ui-monospace,SFMono-Regular,"SF Mono",Menlo,Consolas,"DejaVu Sans Mono","Liberation Mono",monospace;fill:var(--fg);white-space:pre}
+const style = `:root{--page:#fff;--line:#d0d7de;--bar:#f6f8fa;--fg:#1f2328;--dim:#656d76;` +
+	`--red:#cf222e;--green:#116329;--yellow:#7d4e00;--blue:#0969da;--magenta:#8250df;--cyan:#1b7c83}
+@media(prefers-color-scheme:dark){:root{--page:#0d1117;--line:#30363d;--bar:#161b22;--fg:#e6edf3;--dim:#8d96a0;` +
+	`--red:#ff7b72;--green:#3fb950;--yellow:#d29922;--blue:#58a6ff;--magenta:#d2a8ff;--cyan:#39c5cf}}
+text{font:%dpx ui-monospace,SFMono-Regular,"SF Mono",Menlo,Consolas,"DejaVu Sans Mono","Liberation Mono",monospace;` +
+	`fill:var(--fg);white-space:pre}
 .page{fill:var(--page)}.frame{fill:none;stroke:var(--line)}.bar{fill:var(--bar)}.dot{fill:var(--line)}
-.b{font-weight:700}.d{fill:var(--dim)}.r{fill:var(--red)}.g{fill:var(--green)}.y{fill:var(--yellow)}.u{fill:var(--blue)}.m{fill:var(--magenta)}.c{fill:var(--cyan)}
+.b{font-weight:700}.d{fill:var(--dim)}.r{fill:var(--red)}.g{fill:var(--green)}.y{fill:var(--yellow)}` +
+	`.u{fill:var(--blue)}.m{fill:var(--magenta)}.c{fill:var(--cyan)}
 `
 
 // draw draws the lines as they came. The picture is one tall page of text, and two things move, step by step: the page
@@ -41,7 +45,8 @@ func draw(lines []line, rows, columns int, title string) []byte {
 	width, height := margin*2+int(float64(columns)*cellWidth), bar+margin*2+rows*lineHeight
 	length := lines[len(lines)-1].at + hold
 	var out bytes.Buffer
-	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img" aria-labelledby="t">`+"\n", width, height, width, height)
+	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" `+
+		`role="img" aria-labelledby="t">`+"\n", width, height, width, height)
 	fmt.Fprintf(&out, "<title id=\"t\">A recording of %s</title>\n<style>", title)
 	fmt.Fprintf(&out, style, fontSize)
 	moves(&out, "scroll", lines, length, func(n int) int { return -max(0, n-rows) * lineHeight })
@@ -58,7 +63,8 @@ func draw(lines []line, rows, columns int, title string) []byte {
 		writeLine(&out, n, l)
 	}
 	fmt.Fprintf(&out, `</g><rect class="page cover" x="1" width="%d" height="%d"/></svg>`, width-2, rows*lineHeight)
-	fmt.Fprintf(&out, `<rect class="frame" x=".5" y=".5" width="%d" height="%d" rx="8"/>`+"\n</svg>\n", width-1, height-1)
+	fmt.Fprintf(&out, `<rect class="frame" x=".5" y=".5" width="%d" height="%d" rx="8"/>`+"\n</svg>\n",
+		width-1, height-1)
 	return out.Bytes()
 }
 
