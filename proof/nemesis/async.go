@@ -98,7 +98,9 @@ func stoodStill(q *rig.Request) bool { return q.Work.Late >= q.Work.Heartbeat/3 
 
 // silent reports whether the app of a run stood still, so that its replica took it for dead.
 func (c *court) silent(r *run) bool {
-	return c.job.async && slices.ContainsFunc(c.calls, func(q rig.Request) bool { return q.Run == r.id && stoodStill(&q) })
+	return c.job.async && slices.ContainsFunc(c.calls, func(q rig.Request) bool {
+		return q.Run == r.id && stoodStill(&q)
+	})
 }
 
 // count adds up what the apps did.

@@ -25,7 +25,7 @@ type audit struct {
 type sheet struct {
 	ticks, fates, right int
 	byName              map[string]int
-	emptied, stray      int // ticks that were in flight when Redis was emptied, which are not among ticks, and their fates
+	emptied, stray      int // ticks that were in flight when Redis was emptied: not among ticks; and their fates
 	again               int // ticks that were fired before Redis was emptied, and counted as missed after it
 	reloaded            int // ticks beside a change of the schedule that have no fate: not among ticks
 	each                int // ticks of every-replica, which have none
@@ -36,8 +36,8 @@ type sheet struct {
 // It returns the sums.
 func (h *hour) account(to time.Time) sheet {
 	h.t.Helper()
-	t := trial{jobs: h.jobs, requests: h.app.Seen(), history: h.history.all(), ledgers: h.kept[2], record: h.record, to: to,
-		slots: 1, reserved: map[string]bool{}}
+	t := trial{jobs: h.jobs, requests: h.app.Seen(), history: h.history.all(), ledgers: h.kept[2], record: h.record,
+		to: to, slots: 1, reserved: map[string]bool{}}
 	for _, plan := range h.plans {
 		t.reserved[plan.name] = !plan.slot
 	}
@@ -81,8 +81,11 @@ func (h *hour) account(to time.Time) sheet {
 }
 
 func newAudit(t trial, v *verdict, c course, plan hourJob, runs []*run, at map[string][]*run) *audit {
-	a := &audit{court: &court{trial: t, verdict: v, job: plan.job, runs: runs, at: at, byTick: map[time.Time][]*run{}}, course: c, plan: plan,
-		changes: slices.Contains([]string{theSuspended, theHeld, theSqueezed, theAdded}, plan.name), sheet: sheet{byName: map[string]int{}}}
+	a := &audit{
+		court:  &court{trial: t, verdict: v, job: plan.job, runs: runs, at: at, byTick: map[time.Time][]*run{}},
+		course: c, plan: plan, sheet: sheet{byName: map[string]int{}},
+		changes: slices.Contains([]string{theSuspended, theHeld, theSqueezed, theAdded}, plan.name),
+	}
 	for _, r := range runs {
 		a.byTick[r.tick] = append(a.byTick[r.tick], r)
 	}
@@ -294,8 +297,8 @@ func sheets(all map[string]*sheet) (table string, sum sheet) {
 	names := slices.Sorted(maps.Keys(sum.byName))
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(w, "job\tticks\tfates\tright\t%s\tcounted\tin flight when emptied\tcounted again\tbeside the reload\tby each replica\t\n",
-		strings.Join(names, "\t"))
+	fmt.Fprintf(w, "job\tticks\tfates\tright\t%s\tcounted\tin flight when emptied\tcounted again\t"+
+		"beside the reload\tby each replica\t\n", strings.Join(names, "\t"))
 	line := func(job string, s *sheet) {
 		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t", job, s.ticks, s.fates, s.right)
 		for _, name := range names {

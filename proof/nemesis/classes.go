@@ -76,7 +76,8 @@ func (w *world) kill(pause time.Duration, victims ...*replica) {
 func (w *world) elsewhere() string {
 	dir := w.t.TempDir()
 	if from := w.any(w.replicas).state; from != "" && w.rng.IntN(2) == 0 {
-		if err := os.CopyFS(dir, os.DirFS(from)); !errors.Is(err, fs.ErrNotExist) { // a replica that ends removes its file
+		// a replica that ends removes its file
+		if err := os.CopyFS(dir, os.DirFS(from)); !errors.Is(err, fs.ErrNotExist) {
 			w.check(err)
 		}
 	}

@@ -7,7 +7,8 @@ import (
 
 // look checks one run by itself.
 func (c *court) look(r *run) {
-	if (r.tick.UnixNano()-int64(c.job.offset))%int64(c.job.every) != 0 || r.started() && r.arrived.Before(r.tick.Add(-c.early())) {
+	if (r.tick.UnixNano()-int64(c.job.offset))%int64(c.job.every) != 0 ||
+		r.started() && r.arrived.Before(r.tick.Add(-c.early())) {
 		c.find("no tick of the job", r)
 	}
 	if c.memory == keepsAll && len(r.settled) != 1 {
@@ -57,7 +58,9 @@ func (c *court) drained(r *run) {
 		return
 	}
 	c.of(c.record.classAt(strikes[0].from)).drained++
-	struck := slices.ContainsFunc(c.record.on(r.replica, r.begin(), r.end()), func(s strike) bool { return s.harm != drained })
+	struck := slices.ContainsFunc(c.record.on(r.replica, r.begin(), r.end()), func(s strike) bool {
+		return s.harm != drained
+	})
 	if r.failed && r.attempt <= c.job.fails && r.outcome() == failed && !struck {
 		c.find("attempts left", r)
 	}
@@ -77,7 +80,8 @@ func (c *court) untold(r *run, at time.Time) bool {
 // unheard reports whether Redis is the reason for that.
 func (c *court) unheard(r *run, at time.Time) bool {
 	return slices.ContainsFunc(c.record.on(theRedis, r.begin(), at), func(s strike) bool {
-		leaseEnd := s.from.Add(c.job.lease() - min(c.job.lease()/3, max(s.from.Sub(r.begin()), 0))) // by its last renewal
+		// by its last renewal
+		leaseEnd := s.from.Add(c.job.lease() - min(c.job.lease()/3, max(s.from.Sub(r.begin()), 0)))
 		return s.harm == away || s.to.Add(recovery).After(leaseEnd)
 	})
 }
@@ -123,14 +127,17 @@ func (c *court) lateInPlace(r *run, death, reaped time.Time) bool {
 		return false // it may have been claimed by the process that died then
 	}
 	return !c.job.async && slices.ContainsFunc(c.record.on(r.replica, death, reaped), func(s strike) bool {
-		return s.harm == crashed && s.from.Equal(death) && s.to.Add(edge).Before(reaped) && !c.drainedBefore(r, death) &&
-			len(c.record.on(r.replica, death, s.to)) == 1 && len(c.record.on(theRedis, death.Add(-recovery), reaped)) == 0
+		return s.harm == crashed && s.from.Equal(death) && s.to.Add(edge).Before(reaped) &&
+			!c.drainedBefore(r, death) && len(c.record.on(r.replica, death, s.to)) == 1 &&
+			len(c.record.on(theRedis, death.Add(-recovery), reaped)) == 0
 	})
 }
 
 // drainedBefore reports whether another process took the place of the run's own at a drain, before that death.
 func (c *court) drainedBefore(r *run, death time.Time) bool {
-	return slices.ContainsFunc(c.record.on(r.replica, r.begin(), death), func(s strike) bool { return s.harm == drained && s.to.Before(death) })
+	return slices.ContainsFunc(c.record.on(r.replica, r.begin(), death), func(s strike) bool {
+		return s.harm == drained && s.to.Before(death)
+	})
 }
 
 // death is when a run lost its replica: the first strike on it while the run was under way that its lease cannot have
@@ -140,9 +147,12 @@ func (c *court) death(r *run, reaped time.Time) (at time.Time, ok bool) {
 	for _, s := range c.record.on(r.replica, r.begin(), reaped) {
 		switch {
 		case s.harm == refused || s.harm == drained:
-		case s.harm.kills() && (s.from.Before(r.begin().Add(-edge)) || c.outlived(r, s)): // this was a life of the replica before
-		case s.from.After(reaped.Add(edge - c.job.soonest(s.harm))): // renewed as late as that, it would not have been given up yet
-		case r.started() && (s.harm.kills() || s.to.Sub(s.from) >= c.job.soonest(s.harm)-edge): // or it was renewed after that
+		// this was a life of the replica before
+		case s.harm.kills() && (s.from.Before(r.begin().Add(-edge)) || c.outlived(r, s)):
+		// renewed as late as that, it would not have been given up yet
+		case s.from.After(reaped.Add(edge - c.job.soonest(s.harm))):
+		// or it was renewed after that
+		case r.started() && (s.harm.kills() || s.to.Sub(s.from) >= c.job.soonest(s.harm)-edge):
 			return s.from, true
 		default:
 			at, ok = s.from, true
@@ -151,8 +161,9 @@ func (c *court) death(r *run, reaped time.Time) (at time.Time, ok bool) {
 	return at, ok
 }
 
-// outlived reports whether the caller of a run waited for the app when the next process was ready after that strike: the
-// run is of that process. A run that a command calls for, or that the app ends by a report, needs no caller that lives.
+// outlived reports whether the caller of a run waited for the app when the next process was ready after that strike:
+// the run is of that process. A run that a command calls for, or that the app ends by a report, needs no caller that
+// lives.
 func (c *court) outlived(r *run, s strike) bool {
 	return r.started() && !c.job.async && !c.job.exec && !s.to.IsZero() && r.ended.After(s.to)
 }
@@ -201,7 +212,8 @@ func (c *court) handedOver(r *run) {
 	t.handovers++
 	var refusal time.Time
 	for _, b := range c.runs {
-		if b.tick.Equal(r.tick) && b.outcome() == notStarted && b.settled[0].at.Before(r.arrived) && b.settled[0].at.After(refusal) {
+		if b.tick.Equal(r.tick) && b.outcome() == notStarted && b.settled[0].at.Before(r.arrived) &&
+			b.settled[0].at.After(refusal) {
 			refusal = b.settled[0].at
 		}
 	}
@@ -219,7 +231,8 @@ func (c *court) order() {
 			if b.token >= r.token && (!c.job.allow || b.arrived.Add(c.early()).Before(r.tick)) {
 				c.forbid("token did not grow", r)
 			}
-			if !c.job.allow && !c.job.async && r.arrived.Before(b.ended) && !c.ranOn(b, r.arrived) { // with async it is for watch
+			// with async it is for watch
+			if !c.job.allow && !c.job.async && r.arrived.Before(b.ended) && !c.ranOn(b, r.arrived) {
 				c.forbid("beside another run", r)
 			}
 		}

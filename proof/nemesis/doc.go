@@ -22,12 +22,13 @@
 // works from its first heartbeat that is answered with leave until it is done, is told to end, or its time is over, and
 // writes that down. Of these jobs the judge asks more:
 //
-//   - No two apps work at the same time, and none is called while another one could work. Nothing that was struck is an excuse.
+//   - No two apps work at the same time, and none is called while another one could work. Nothing that was struck is an
+//     excuse.
 //   - No run is over while its app could work.
 //   - A heartbeat is answered by the process that called the app, and by no other one.
 //   - A report of success that was answered is the tick's fate, if the replica and Redis were whole from then on.
-//   - An app has to stop early only if its replica or Redis was struck, or if it stood still itself on a busy machine. It writes
-//     down by how much it was woken up late, and such works are counted.
+//   - An app has to stop early only if its replica or Redis was struck, or if it stood still itself on a busy machine.
+//     It writes down by how much it was woken up late, and such works are counted.
 //
 // The app may work on without its replica. So a restart in place takes over such a run when its lease is over, and not
 // at once. For these jobs a replica is also cut off, and killed before it would tell its app to stop.

@@ -101,7 +101,8 @@ func (c *court) read(l *ledger, ticks []time.Time) map[time.Time]*decided {
 		t := all[tick]
 		for i := range l.fates {
 			f := &l.fates[i]
-			if f.run == "" && !tick.Before(f.first) && !tick.After(f.tick) && (t.row == nil || f.tick.Sub(f.first) < t.row.tick.Sub(t.row.first)) {
+			if f.run == "" && !tick.Before(f.first) && !tick.After(f.tick) &&
+				(t.row == nil || f.tick.Sub(f.first) < t.row.tick.Sub(t.row.first)) {
 				t.row = f
 			}
 		}
@@ -135,7 +136,8 @@ func (c *court) compare(l *ledger, all map[time.Time]*decided) {
 	maps.Copy(names, l.counted)
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		if kept[name] != l.counted[name] {
-			c.find(fmt.Sprintf("%d ticks are %s, and %d are counted", kept[name], name, l.counted[name]), &run{job: c.job.name, tick: c.to})
+			c.find(fmt.Sprintf("%d ticks are %s, and %d are counted", kept[name], name, l.counted[name]),
+				&run{job: c.job.name, tick: c.to})
 		}
 	}
 }
@@ -164,7 +166,9 @@ func (c *court) weighTick(l *ledger, tick time.Time, t *decided) (what string, w
 
 // uncounted reports whether a tick was missed, and no newer one came due by which somebody would have counted it.
 func (c *court) uncounted(l *ledger, tick time.Time) bool {
-	passed := tick.After(l.newest) || slices.ContainsFunc(l.gaps, func(g gap) bool { return g.from.Before(tick) && tick.Before(g.to) })
+	passed := tick.After(l.newest) || slices.ContainsFunc(l.gaps, func(g gap) bool {
+		return g.from.Before(tick) && tick.Before(g.to)
+	})
 	return passed && len(started(c.byTick[tick])) == 0 && tick.Add(c.job.every).After(c.left)
 }
 
@@ -216,7 +220,9 @@ func (c *court) contradicted(tick time.Time, f *fate) string {
 	}
 	switch {
 	case f.what == interrupted: // nobody ran it again before the next one was due
-		if !slices.ContainsFunc(c.byTick[tick], func(r *run) bool { return r.outcome() == interrupted && c.job.again }) {
+		if !slices.ContainsFunc(c.byTick[tick], func(r *run) bool {
+			return r.outcome() == interrupted && c.job.again
+		}) {
 			return "interrupted, and no run was"
 		}
 	case f.what != missed && f.what != overlapped:
@@ -248,7 +254,8 @@ func (c *court) contradictedRun(tick time.Time, f *fate) string {
 	if slices.ContainsFunc(started(c.byTick[tick]), func(s *run) bool { return s != r && s.arrived.After(f.at) }) {
 		return "its fate is older than its last run"
 	}
-	harmed := len(c.record.on(r.replica, r.begin().Add(-edge), f.at)) > 0 || len(c.record.on(theRedis, r.begin().Add(-edge), f.at)) > 0
+	harmed := len(c.record.on(r.replica, r.begin().Add(-edge), f.at)) > 0 ||
+		len(c.record.on(theRedis, r.begin().Add(-edge), f.at)) > 0
 	switch f.what {
 	case succeeded:
 		if !finished {
@@ -298,8 +305,8 @@ func (c *court) metARun(tick time.Time, f *fate) bool {
 // to which nothing happened: so that one asked for the tick.
 func (c *court) surelyOverlapped(tick time.Time) bool {
 	return !c.job.allow && !c.job.queue && slices.ContainsFunc(c.runs, func(r *run) bool {
-		return r.started() && !r.tick.Equal(tick) && r.arrived.Add(edge).Before(tick) && r.ended.After(tick.Add(edge)) &&
-			!c.record.touched(r.replica, r.begin().Add(-edge), r.end().Add(edge))
+		return r.started() && !r.tick.Equal(tick) && r.arrived.Add(edge).Before(tick) &&
+			r.ended.After(tick.Add(edge)) && !c.record.touched(r.replica, r.begin().Add(-edge), r.end().Add(edge))
 	})
 }
 

@@ -86,8 +86,8 @@ func parseEntry(m redis.XMessage) (entry, error) {
 	if err != nil {
 		return entry{}, fmt.Errorf("reading entry %q of the history: %w", m.ID, err)
 	}
-	return entry{at: time.UnixMilli(at), job: e.Job, tick: time.UnixMilli(e.Tick).UTC(), run: e.Run, replica: e.Replica, kind: e.Kind,
-		attempt: e.Attempt, outcome: e.Outcome, detail: e.Detail}, nil
+	return entry{at: time.UnixMilli(at), job: e.Job, tick: time.UnixMilli(e.Tick).UTC(), run: e.Run, replica: e.Replica,
+		kind: e.Kind, attempt: e.Attempt, outcome: e.Outcome, detail: e.Detail}, nil
 }
 
 // leftovers lists what is still said to run, and the due members of ticks up to an instant, after the last replica has

@@ -77,7 +77,8 @@ type hour struct {
 // course is when the chapters happened that are no strike on a replica, and what Redis kept between them.
 type course struct {
 	pause, full, stop, empty, reload stretch
-	kept                             []map[string]*ledger // just before Redis was emptied, before the reload, and at the end
+	// just before Redis was emptied, before the reload, and at the end
+	kept []map[string]*ledger
 }
 
 // stretch is a time in which something held: surely from holds to ends, and perhaps from begins to over.
@@ -116,7 +117,8 @@ func newHour(t testing.TB, binary string, length time.Duration) *hour {
 	p := path{redis: s.server.Addr()}
 	h.world = prepare(t, binary, nil, s, keepsAll, p, p, p)
 	h.world.table = h.tableOf
-	h.began = time.Now().Truncate(time.Second).Add(20*time.Second + 500*time.Millisecond) // the replicas have to be ready by then
+	// the replicas have to be ready by then
+	h.began = time.Now().Truncate(time.Second).Add(20*time.Second + 500*time.Millisecond)
 	h.plans = h.rows()
 	h.changed = true
 	h.plans = append(h.plans, h.rows()[slices.IndexFunc(h.rows(), func(j hourJob) bool { return j.name == theAdded })])
@@ -141,11 +143,11 @@ func (h *hour) keep(name string) {
 // tableOf is the table of a replica in the first part of the hour, or in the second.
 func (h *hour) tableOf(r *replica, listen string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "service: nemesis\nredis: %s\nlisten: %q\nadmin: \"\"\nmaxRunning: 1\ndefaults: {timeout: 1m, lock: {ttl: %s}}\njobs:\n",
-		h.store.table(r.path.redis), listen, ttl)
+	fmt.Fprintf(&b, "service: nemesis\nredis: %s\nlisten: %q\nadmin: \"\"\nmaxRunning: 1\n"+
+		"defaults: {timeout: 1m, lock: {ttl: %s}}\njobs:\n", h.store.table(r.path.redis), listen, ttl)
 	for _, j := range h.rows() {
-		fmt.Fprintf(&b, "  - name: %s\n    schedule: %q\n    reserved: %t\n    http: {url: %q}\n", j.name, j.schedule, !j.slot,
-			r.door.URL(j.name, j.take)+fmt.Sprintf("&fail=%d&decline=%t", j.fails, j.ends == declined))
+		fmt.Fprintf(&b, "  - name: %s\n    schedule: %q\n    reserved: %t\n    http: {url: %q}\n", j.name, j.schedule,
+			!j.slot, r.door.URL(j.name, j.take)+fmt.Sprintf("&fail=%d&decline=%t", j.fails, j.ends == declined))
 		for _, key := range strings.Split(j.keys, "; ") {
 			if key != "" {
 				fmt.Fprintf(&b, "    %s\n", key)
@@ -159,17 +161,22 @@ func (h *hour) tableOf(r *replica, listen string) string {
 func (h *hour) rows() []hourJob {
 	const each = "* * * * * *"
 	second := func(unit int) string { return h.moment(unit).UTC().Truncate(time.Second).Format(time.RFC3339) }
-	two := hourJob{job{name: theSuspended, schedule: "*/2 * * * * *", take: 300 * time.Millisecond}, succeeded, "", false}
+	two := hourJob{job{name: theSuspended, schedule: "*/2 * * * * *", take: 300 * time.Millisecond},
+		succeeded, "", false}
 	held := hourJob{job{name: theHeld, schedule: "@every 1s", take: 20 * time.Millisecond}, succeeded, "", false}
 	squeezed := hourJob{job{name: theSqueezed, schedule: "@every 1s", take: 20 * time.Millisecond}, succeeded, "", true}
 	rows := []hourJob{
 		{job{name: "second", schedule: each, take: 50 * time.Millisecond}, succeeded, "", false},
-		{job{name: "five", schedule: "*/5 * * * * *", take: time.Second, again: true}, succeeded, "guarantee: at-least-once", false},
+		{job{name: "five", schedule: "*/5 * * * * *", take: time.Second, again: true}, succeeded,
+			"guarantee: at-least-once", false},
 		{job{name: "all", schedule: "@every 1s", all: true}, succeeded, "missed: all", false},
 		{job{name: theSkipping, schedule: "@every 2s", take: 100 * time.Millisecond}, succeeded, "missed: skip", false},
-		{job{name: theLong, schedule: each, take: 2300 * time.Millisecond}, succeeded, "concurrencyPolicy: Forbid", false},
-		{job{name: "queue", schedule: "@every 2s", take: 2700 * time.Millisecond, queue: true}, succeeded, "concurrencyPolicy: Queue", false},
-		{job{name: "beside", schedule: "@every 2s", take: 2500 * time.Millisecond, allow: true}, succeeded, "concurrencyPolicy: Allow", false},
+		{job{name: theLong, schedule: each, take: 2300 * time.Millisecond}, succeeded,
+			"concurrencyPolicy: Forbid", false},
+		{job{name: "queue", schedule: "@every 2s", take: 2700 * time.Millisecond, queue: true}, succeeded,
+			"concurrencyPolicy: Queue", false},
+		{job{name: "beside", schedule: "@every 2s", take: 2500 * time.Millisecond, allow: true}, succeeded,
+			"concurrencyPolicy: Allow", false},
 		{job{name: "fails", schedule: "*/5 * * * * *", take: 50 * time.Millisecond, fails: 9}, failed, "", false},
 		{job{name: "times-out", schedule: "@every 5s", take: time.Minute}, timedOut, "timeout: 1s", false},
 		{job{name: "declines", schedule: "2-59/5 * * * * *", take: 50 * time.Millisecond}, declined, "", false},
@@ -177,14 +184,16 @@ func (h *hour) rows() []hourJob {
 		{job{name: theWindowed, schedule: each}, succeeded, "start: " + second(24) + "; end: " + second(29), false},
 	}
 	for n := range hogs {
-		rows = append(rows, hourJob{job{name: fmt.Sprint(theHog, n+1), schedule: "@at " + second(31), take: hogTakes*h.unit + h.unit/2}, succeeded, "timeout: 2h", true})
+		hog := job{name: fmt.Sprint(theHog, n+1), schedule: "@at " + second(31), take: hogTakes*h.unit + h.unit/2}
+		rows = append(rows, hourJob{hog, succeeded, "timeout: 2h", true})
 	}
 	if !h.changed {
 		return append(rows, two, held, squeezed)
 	}
 	two.keys = "suspend: true"
 	squeezed.schedule = "1-59/2 * * * * *"
-	return append(rows, two, squeezed, hourJob{job{name: theAdded, schedule: each, take: 20 * time.Millisecond}, succeeded, "", false})
+	return append(rows, two, squeezed,
+		hourJob{job{name: theAdded, schedule: each, take: 20 * time.Millisecond}, succeeded, "", false})
 }
 
 // moment is when a unit begins. It lies between two seconds, and so between two ticks.
@@ -257,7 +266,8 @@ func (h *hour) killReplica() {
 	time.Sleep(time.Until(struck.Add(ttl + dying)))
 	h.until(11)
 	h.why(theLong, run.Tick, interrupted, r.name)
-	h.why(theLong, before.Tick.Add(time.Second), overlapped, "the run of "+clockOf(before.Tick), "still going on on "+before.Replica)
+	h.why(theLong, before.Tick.Add(time.Second), overlapped, "the run of "+clockOf(before.Tick),
+		"still going on on "+before.Replica)
 }
 
 // stallReplica stops the replica that runs the long job, for six units, which is longer than its lease. The run is
@@ -290,7 +300,8 @@ func (a *audit) behindAStrike(tick time.Time) []string {
 		case own == nil:
 		case a.job.again:
 			return []string{a.plan.ends}
-		case own.started() && own.arrived.Before(s.from) && (s.harm.kills() && own.left || s.harm == stopped && own.ended.After(s.from)):
+		case own.started() && own.arrived.Before(s.from) &&
+			(s.harm.kills() && own.left || s.harm == stopped && own.ended.After(s.from)):
 			return []string{interrupted}
 		default: // claimed, and perhaps not begun
 			return []string{a.plan.ends, interrupted, missed}
@@ -351,7 +362,9 @@ func (h *hour) lookAtTheWindow() {
 func (h *hour) fillSlots() {
 	var runs []rig.Request
 	h.check(rig.Until(hogTakes*h.unit+patience, "the end of the long runs", func() bool {
-		runs = slices.DeleteFunc(h.app.Seen(), func(q rig.Request) bool { return !strings.HasPrefix(q.Job, theHog) || q.Ended.IsZero() })
+		runs = slices.DeleteFunc(h.app.Seen(), func(q rig.Request) bool {
+			return !strings.HasPrefix(q.Job, theHog) || q.Ended.IsZero()
+		})
 		return len(runs) == hogs
 	}))
 	by := func(at func(q rig.Request) time.Time) (first, last time.Time) {
@@ -410,7 +423,8 @@ func (a *audit) withoutRedis(tick time.Time) []string {
 	if !a.stop.perhaps(tick) {
 		return nil
 	}
-	newer, next := 0, a.stop.over.Add(time.Hour) // ticks that came due before Redis went on, and the first one after that
+	// ticks that came due before Redis went on, and the first one after that
+	newer, next := 0, a.stop.over.Add(time.Hour)
 	for _, t := range a.ticks {
 		switch {
 		case t.After(tick) && t.Before(a.stop.ends):
@@ -423,7 +437,8 @@ func (a *audit) withoutRedis(tick time.Time) []string {
 	switch {
 	case surely && newer > 0 && !a.job.all, surely && newer >= lateAtOnce+2:
 		return []string{missed}
-	case surely && a.job.all && newer < lateAtOnce-2, surely && newer == 0 && next.After(a.stop.over) && a.job.name != theSkipping:
+	case surely && a.job.all && newer < lateAtOnce-2,
+		surely && newer == 0 && next.After(a.stop.over) && a.job.name != theSkipping:
 		return []string{a.plan.ends}
 	}
 	return []string{a.plan.ends, missed, overlapped}
@@ -479,7 +494,8 @@ func (h *hour) reloadTable() {
 		h.check(rig.Until(patience, r.name+" to have the new table", func() bool { return h.hash(r) != hash[r.name] }))
 	}
 	h.reload.holds = time.Now()
-	h.reload.ends, h.reload.over = h.reload.holds, h.reload.holds.Add(time.Second) // the ledger of a new job has none in its first second
+	// the ledger of a new job has none in its first second
+	h.reload.ends, h.reload.over = h.reload.holds, h.reload.holds.Add(time.Second)
 	h.until(59)
 	old := h.reload.over.Truncate(time.Second).Add(time.Second)
 	if old.Second()%2 == 1 {
@@ -509,7 +525,9 @@ func (h *hour) runner() *replica {
 	began, runner := time.Now(), 0
 	h.check(rig.Until(patience, "a run of "+theLong, func() bool {
 		all := h.app.Seen()
-		at := slices.IndexFunc(all, func(q rig.Request) bool { return q.Job == theLong && q.Arrived.After(began) && q.Ended.IsZero() })
+		at := slices.IndexFunc(all, func(q rig.Request) bool {
+			return q.Job == theLong && q.Arrived.After(began) && q.Ended.IsZero()
+		})
 		if at >= 0 {
 			runner = slices.IndexFunc(h.replicas, func(r *replica) bool { return r.name == all[at].Replica })
 		}
@@ -591,7 +609,8 @@ func (h *hour) why(job string, tick time.Time, fate string, words ...string) (w 
 // given if the replica that counts them has let a newer tick go meanwhile: it knows why it did that, and no more.
 func (h *hour) gives(told because, ends time.Time, reason string) {
 	h.t.Helper()
-	if told.Last.Add(time.Second).Before(ends) && strings.Contains(told.Text, "skipped it") && !strings.Contains(told.Text, reason) {
+	if told.Last.Add(time.Second).Before(ends) && strings.Contains(told.Text, "skipped it") &&
+		!strings.Contains(told.Text, reason) {
 		h.t.Errorf("it does not say %q: %s", reason, told.Text)
 	}
 }
@@ -626,7 +645,8 @@ func (h *hour) next(table string, from, to time.Time) map[string][]time.Time {
 		Tick time.Time
 	}
 	n := int(to.Sub(from)/time.Second) + 2 // no job has more than one in a second
-	h.check(json.Unmarshal(h.with(table, "next", "-n", fmt.Sprint(n), "--from", from.UTC().Format(time.RFC3339Nano), "-o", "json"), &rows))
+	out := h.with(table, "next", "-n", fmt.Sprint(n), "--from", from.UTC().Format(time.RFC3339Nano), "-o", "json")
+	h.check(json.Unmarshal(out, &rows))
 	all := map[string][]time.Time{}
 	for _, r := range rows {
 		if !r.Tick.After(to) {

@@ -59,8 +59,10 @@ var mix = []job{
 	{name: "again-20s-8s", every: 20 * time.Second, take: 8 * time.Second, again: true},
 	{name: "async-2s-3s", every: 2 * time.Second, take: 3 * time.Second, async: true, ttl: asyncLease},
 	{name: "async-5s-3s", every: 5 * time.Second, take: 3 * time.Second, async: true, ttl: asyncLease},
-	{name: "async-again-5s-3s", every: 5 * time.Second, take: 3 * time.Second, async: true, again: true, ttl: asyncLease},
-	{name: "async-again-20s-8s", every: 20 * time.Second, take: 8 * time.Second, async: true, again: true, ttl: asyncLease},
+	{name: "async-again-5s-3s", every: 5 * time.Second, take: 3 * time.Second, async: true,
+		again: true, ttl: asyncLease},
+	{name: "async-again-20s-8s", every: 20 * time.Second, take: 8 * time.Second, async: true,
+		again: true, ttl: asyncLease},
 }
 
 // longLease outlives a Redis that stands still while a replica drains.
@@ -74,10 +76,13 @@ var allMix = append(slices.Clone(mix),
 	job{name: "queue-1s-1300ms", every: time.Second, take: 1300 * time.Millisecond, queue: true},
 	job{name: "told-5s-2s", every: 5 * time.Second, take: 2 * time.Second, ttl: longLease},
 	job{name: "told-again-5s-2s", every: 5 * time.Second, take: 2 * time.Second, ttl: longLease, again: true},
-	job{name: "retry-5s-700ms", every: 5 * time.Second, take: 700 * time.Millisecond, fails: 2, ttl: longLease, again: true},
+	job{name: "retry-5s-700ms", every: 5 * time.Second, take: 700 * time.Millisecond, fails: 2,
+		ttl: longLease, again: true},
 	job{name: "async-retry-5s-1s", every: 5 * time.Second, take: time.Second, fails: 1, async: true, ttl: asyncLease},
-	job{name: "async-2s-10s", every: 2 * time.Second, take: 10 * time.Second, async: true, beat: longBeat, ttl: longLease},
-	job{name: "async-again-2s-10s", every: 2 * time.Second, take: 10 * time.Second, async: true, beat: longBeat, ttl: longLease, again: true},
+	job{name: "async-2s-10s", every: 2 * time.Second, take: 10 * time.Second, async: true,
+		beat: longBeat, ttl: longLease},
+	job{name: "async-again-2s-10s", every: 2 * time.Second, take: 10 * time.Second, async: true,
+		beat: longBeat, ttl: longLease, again: true},
 )
 
 // ticks are the job's ticks in [from, to].
@@ -106,10 +111,11 @@ var scarce = []job{
 // replica has at once, and work what a job does.
 func table(jobs []job, redis, clock, listen, admin string, slots int, work func(j job) string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "service: nemesis\nredis: %s\nclock: %s\nlisten: %q\nadmin: %q\nshutdownGrace: 20s\nmaxRunning: %d\ndefaults: {timeout: 1m, lock: {ttl: %s}}\njobs:\n",
-		redis, clock, listen, admin, slots, ttl)
+	fmt.Fprintf(&b, "service: nemesis\nredis: %s\nclock: %s\nlisten: %q\nadmin: %q\nshutdownGrace: 20s\n"+
+		"maxRunning: %d\ndefaults: {timeout: 1m, lock: {ttl: %s}}\njobs:\n", redis, clock, listen, admin, slots, ttl)
 	for _, j := range jobs {
-		fmt.Fprintf(&b, "  - name: %s\n    schedule: %q\n    %s\n", j.name, cmp.Or(j.schedule, "@every "+j.every.String()), work(j))
+		fmt.Fprintf(&b, "  - name: %s\n    schedule: %q\n    %s\n",
+			j.name, cmp.Or(j.schedule, "@every "+j.every.String()), work(j))
 		if j.more != "" {
 			fmt.Fprintf(&b, "    %s\n", j.more)
 		}

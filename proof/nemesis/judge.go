@@ -127,8 +127,8 @@ type tally struct {
 	takeovers, handovers   int
 	slowestTakeover        time.Duration // from the death to the next attempt, or to the record that there is none
 	slowestHandover        time.Duration // from the refusal to the arrival at the app
-	works, stops, reports  int           // of runs that the app accepted: it worked, had to stop early, and reported that it succeeded
-	stood                  int           // of these works: the app stood still, and may have been taken for dead for it
+	works, stops, reports  int           // of runs that the app accepted: it worked, had to stop, reported success
+	stood                  int           // of these works: the app stood still, and may have been taken for dead
 }
 
 // finding is one violation.
@@ -201,7 +201,9 @@ func (v *verdict) leniencies() (all []leniency) {
 		l.most = max(bound.few, l.of*bound.perMille/1000)
 		all = append(all, l)
 	}
-	slices.SortFunc(all, func(a, b leniency) int { return cmp.Or(cmp.Compare(a.cause, b.cause), cmp.Compare(a.class, b.class)) })
+	slices.SortFunc(all, func(a, b leniency) int {
+		return cmp.Or(cmp.Compare(a.cause, b.cause), cmp.Compare(a.class, b.class))
+	})
 	return all
 }
 
@@ -234,7 +236,8 @@ func judge(t trial) *verdict {
 	}
 	at := byReplica(all)
 	for _, j := range t.jobs {
-		c := &court{trial: t, verdict: v, job: j, runs: byJob[j.name], at: at, calls: requests[j.name], outages: outages}
+		c := &court{trial: t, verdict: v, job: j, runs: byJob[j.name], at: at,
+			calls: requests[j.name], outages: outages}
 		c.hear()
 		delete(byJob, j.name)
 	}
@@ -245,17 +248,19 @@ func judge(t trial) *verdict {
 }
 
 // heldUp reports whether a process was stopped between its last look at the lease, which is on the tick, and the call
-// of the app. It makes the call when it goes on, and hangs up at once, since the run was taken over meanwhile. That is a
-// limit (docs/guarantees.md), and the run has not started.
+// of the app. It makes the call when it goes on, and hangs up at once, since the run was taken over meanwhile. That is
+// a limit (docs/guarantees.md), and the run has not started.
 func (t *trial) heldUp(r *run) bool {
 	looked := r.tick
 	if r.claimed().After(looked) {
 		looked = r.claimed()
 	}
 	takenOver := r.outcome() == interrupted && r.settled[0].at.Before(r.arrived)
-	return takenOver && r.left && r.ended.Sub(r.arrived) <= hair && slices.ContainsFunc(t.record.on(r.replica, looked, r.arrived), func(s strike) bool {
-		return s.harm == stopped && s.from.After(looked.Add(-written)) && s.from.Before(looked.Add(hair)) && s.to.Sub(r.arrived).Abs() <= hair
-	})
+	return takenOver && r.left && r.ended.Sub(r.arrived) <= hair &&
+		slices.ContainsFunc(t.record.on(r.replica, looked, r.arrived), func(s strike) bool {
+			return s.harm == stopped && s.from.After(looked.Add(-written)) && s.from.Before(looked.Add(hair)) &&
+				s.to.Sub(r.arrived).Abs() <= hair
+		})
 }
 
 // court judges one job.
@@ -394,8 +399,8 @@ func (c *court) diedBeforeTheStart(r *run) bool {
 // job, and was set free only when the next tick was due, which took its place.
 func (c *court) behindTheStruck(tick time.Time) bool {
 	return slices.ContainsFunc(c.runs, func(r *run) bool {
-		return !c.job.allow && r.outcome() == notStarted && r.tick.Before(tick) && !r.end().Add(edge).Before(tick.Add(c.job.every)) &&
-			c.record.struck(r.replica, r.tick.Add(-edge), r.end())
+		return !c.job.allow && r.outcome() == notStarted && r.tick.Before(tick) &&
+			!r.end().Add(edge).Before(tick.Add(c.job.every)) && c.record.struck(r.replica, r.tick.Add(-edge), r.end())
 	})
 }
 
@@ -404,7 +409,8 @@ func (c *court) behindTheStruck(tick time.Time) bool {
 func (c *court) behindTheHandedOn(tick time.Time) bool {
 	next := tick.Add(c.job.every)
 	return c.job.again && !c.job.allow && slices.ContainsFunc(c.runs, func(r *run) bool {
-		return r.started() && r.kind == "handover" && r.tick.Before(tick) && r.begin().Before(next) && !r.end().Add(edge).Before(next)
+		return r.started() && r.kind == "handover" && r.tick.Before(tick) && r.begin().Before(next) &&
+			!r.end().Add(edge).Before(next)
 	})
 }
 
@@ -412,11 +418,13 @@ func (c *court) behindTheHandedOn(tick time.Time) bool {
 // at that moment may have claimed it, and so may one that asked a struck Redis and says that it had no answer. It gives
 // the tick back when it hears of that, under the kind that it had.
 func (c *court) givenBack(r *run) bool {
-	return c.job.again && r.kind == "schedule" && r.attempt == 1 && (c.withoutAnswer != nil && c.withoutAnswer(r.job, r.tick) &&
-		len(c.record.on(theRedis, r.tick.Add(-edge), r.begin())) > 0 ||
-		slices.ContainsFunc(c.record.strikes, func(s strike) bool {
-			return (s.harm == cut || s.harm == stopped) && s.target != r.replica && s.from.Sub(r.tick).Abs() <= edge && !r.begin().Add(edge).Before(s.to)
-		}))
+	return c.job.again && r.kind == "schedule" && r.attempt == 1 &&
+		(c.withoutAnswer != nil && c.withoutAnswer(r.job, r.tick) &&
+			len(c.record.on(theRedis, r.tick.Add(-edge), r.begin())) > 0 ||
+			slices.ContainsFunc(c.record.strikes, func(s strike) bool {
+				return (s.harm == cut || s.harm == stopped) && s.target != r.replica &&
+					s.from.Sub(r.tick).Abs() <= edge && !r.begin().Add(edge).Before(s.to)
+			}))
 }
 
 // unanswered reports whether a tick may have been claimed by a replica that was cut off before it heard so: it gives
@@ -427,7 +435,8 @@ func (c *court) unanswered(tick time.Time) bool {
 		return false
 	}
 	return slices.ContainsFunc(c.record.strikes, func(s strike) bool {
-		return (s.harm == cut || s.harm == stopped && !s.to.Before(tick.Add(c.job.every))) && s.from.Sub(tick).Abs() <= edge
+		return (s.harm == cut || s.harm == stopped && !s.to.Before(tick.Add(c.job.every))) &&
+			s.from.Sub(tick).Abs() <= edge
 	})
 }
 
@@ -441,7 +450,9 @@ func (c *court) mayHaveStarted(r *run) bool {
 	if r.settled[0].attempt > 1 { // the first one was on the tick
 		from = r.tick.Add(-edge)
 	}
-	return slices.ContainsFunc(c.record.on(r.replica, from, to), func(s strike) bool { return s.harm == refused && s.from.After(from) })
+	return slices.ContainsFunc(c.record.on(r.replica, from, to), func(s strike) bool {
+		return s.harm == refused && s.from.After(from)
+	})
 }
 
 // overlapped reports whether a tick met a run of its job, and under Queue another tick that waited for its end too, or
@@ -469,12 +480,16 @@ func (c *court) inTheWay(r *run, tick time.Time) bool {
 		return false
 	}
 	begin, end := r.claimed(), r.ended
-	refusedMeanwhile := slices.ContainsFunc(c.record.on(r.replica, r.begin(), r.end()), func(s strike) bool { return s.harm == refused })
-	toldSoon := r.end().Before(end.Add(prompt))                                                                    // as soon as a busy machine could
-	if !r.started() || toldSoon || refusedMeanwhile || c.record.struck(r.replica, r.begin().Add(-edge), r.end()) { // it goes on, and the app does not see that
+	refusedMeanwhile := slices.ContainsFunc(c.record.on(r.replica, r.begin(), r.end()), func(s strike) bool {
+		return s.harm == refused
+	})
+	toldSoon := r.end().Before(end.Add(prompt)) // as soon as a busy machine could
+	// it goes on, and the app does not see that
+	if !r.started() || toldSoon || refusedMeanwhile || c.record.struck(r.replica, r.begin().Add(-edge), r.end()) {
 		end = r.end()
 	}
-	if r.kind == "schedule" && (c.record.hit(r.replica, r.tick.Add(-edge), begin) || c.record.gone(r.tick.Add(-edge), begin)) {
+	if r.kind == "schedule" &&
+		(c.record.hit(r.replica, r.tick.Add(-edge), begin) || c.record.gone(r.tick.Add(-edge), begin)) {
 		begin = r.tick // it was claimed, and its replica held up before it could start it
 	}
 	return !begin.Add(-hair).After(tick) && !end.Add(edge).Before(tick)
@@ -483,7 +498,10 @@ func (c *court) inTheWay(r *run, tick time.Time) bool {
 // behindTheUnanswered reports whether a claim of an older tick may have been unanswered at the tick: until the
 // claimant, or a takeover, gives it back.
 func (c *court) behindTheUnanswered(tick time.Time) bool {
-	for before := tick.Add(-c.job.every); !c.job.allow && tick.Sub(before) <= c.job.lease()+edge; before = before.Add(-c.job.every) {
+	if c.job.allow {
+		return false
+	}
+	for before := tick.Add(-c.job.every); tick.Sub(before) <= c.job.lease()+edge; before = before.Add(-c.job.every) {
 		if c.unanswered(before) {
 			return true
 		}
@@ -505,8 +523,12 @@ func (c *court) waited(tick time.Time) bool {
 // slow reports whether a tick was started late although the app beside a replica that was whole took it all the time.
 func (c *court) slow(tick time.Time, r *run) bool {
 	end := tick.Add(prompt)
-	refuses := slices.ContainsFunc(c.record.strikes, func(s strike) bool { return s.harm == refused && s.touches(tick, tick) })
-	healthy := slices.ContainsFunc(c.replicas, func(name string) bool { return !c.record.touched(name, tick.Add(-edge), end) })
+	refuses := slices.ContainsFunc(c.record.strikes, func(s strike) bool {
+		return s.harm == refused && s.touches(tick, tick)
+	})
+	healthy := slices.ContainsFunc(c.replicas, func(name string) bool {
+		return !c.record.touched(name, tick.Add(-edge), end)
+	})
 	return refuses && healthy && r.arrived.After(end) && !c.behindARun(tick) && !c.behindTheUnanswered(tick) &&
 		(c.slots == 0 || c.free(tick, tick, r.arrived, prompt))
 }

@@ -111,5 +111,6 @@ func parseFate(m redis.XMessage) (fate, error) {
 	if err := json.Unmarshal([]byte(text), &row); err != nil {
 		return fate{}, fmt.Errorf("reading the fate %q: %w", m.ID, err)
 	}
-	return fate{at: e.at, what: e.outcome, tick: e.tick, run: e.run, first: time.UnixMilli(row.First).UTC(), count: row.Count, behind: row.Behind}, nil
+	return fate{at: e.at, what: e.outcome, tick: e.tick, run: e.run, first: time.UnixMilli(row.First).UTC(),
+		count: row.Count, behind: row.Behind}, nil
 }

@@ -59,7 +59,8 @@ type namespace struct {
 
 // newNamespace makes one, which takes root; dir takes a log.
 func newNamespace(dir string) (*namespace, error) {
-	holder, err := rig.Launch("namespace", filepath.Join(dir, "namespace.log"), nil, "unshare", "--net", "sleep", "infinity")
+	holder, err := rig.Launch("namespace", filepath.Join(dir, "namespace.log"), nil,
+		"unshare", "--net", "sleep", "infinity")
 	if err != nil {
 		return nil, err
 	}

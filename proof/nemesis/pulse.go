@@ -100,8 +100,9 @@ func (r *record) stood(from, to time.Time) (longest time.Duration) {
 
 // lateness are the findings that a late machine explains, and no others. It may excuse one of a hundred ticks, and few
 // of a short run.
-var lateness = []string{"started late", "started although a newer tick was due", "lost", "taken over late", "taken over late in its place",
-	"its app had to stop, and nothing had happened", unharmed, lostLock + ", and nothing had happened"}
+var lateness = []string{"started late", "started although a newer tick was due", "lost", "taken over late",
+	"taken over late in its place", "its app had to stop, and nothing had happened", unharmed,
+	lostLock + ", and nothing had happened"}
 
 const fewLate = 5
 
@@ -128,5 +129,6 @@ func (r *record) figuresOfTime() string {
 	for _, s := range r.stills {
 		longest = max(longest, s.to.Sub(s.from)-pace)
 	}
-	return fmt.Sprintf("the machine stood still %d times, for %s at most", len(r.stills), longest.Round(time.Millisecond))
+	return fmt.Sprintf("the machine stood still %d times, for %s at most",
+		len(r.stills), longest.Round(time.Millisecond))
 }

@@ -102,7 +102,9 @@ func (r *record) struck(replica string, from, to time.Time) bool {
 // hit reports whether a replica itself was struck within [from, to], and not its app alone. A replica that drains is
 // not struck: it ends what it has begun.
 func (r *record) hit(replica string, from, to time.Time) bool {
-	return slices.ContainsFunc(r.on(replica, from, to), func(s strike) bool { return s.harm != drained && s.harm != refused })
+	return slices.ContainsFunc(r.on(replica, from, to), func(s strike) bool {
+		return s.harm != drained && s.harm != refused
+	})
 }
 
 // touched reports whether anything at all happened to a replica, or to Redis, within [from, to].

@@ -68,25 +68,27 @@ func (w *world) story(t trial, f finding) string {
 	near := func(at time.Time) bool { return at.Sub(f.tick).Abs() < 2*ttl }
 	for _, q := range t.requests {
 		if q.Job == f.job && near(q.Tick) {
-			fmt.Fprintf(&b, "  app: tick %s from %s, run %s, kind %s, attempt %d, token %d, arrived %s, ended %s, left %t\n", clock(q.Tick), q.Replica,
-				q.Run, q.Kind, q.Attempt, q.Token, clock(q.Arrived), clock(q.Ended), q.Left)
+			fmt.Fprintf(&b,
+				"  app: tick %s from %s, run %s, kind %s, attempt %d, token %d, arrived %s, ended %s, left %t\n",
+				clock(q.Tick), q.Replica, q.Run, q.Kind, q.Attempt, q.Token, clock(q.Arrived), clock(q.Ended), q.Left)
 			if w := q.Work; w.Heartbeat > 0 {
-				fmt.Fprintf(&b, "    work: from %s to %s, might last until %s, woken up %s late; stopped by %d %s; reported %q, answered %d\n", clock(w.Began), clock(w.Ended),
-					clock(w.Until), w.Late, w.Stop, w.Why, w.Report, w.Answer)
+				fmt.Fprintf(&b, "    work: from %s to %s, might last until %s, woken up %s late; stopped by %d %s; "+
+					"reported %q, answered %d\n", clock(w.Began), clock(w.Ended), clock(w.Until), w.Late, w.Stop, w.Why,
+					w.Report, w.Answer)
 			}
 		}
 	}
 	for _, e := range t.history {
 		if e.job == f.job && near(e.tick) {
-			fmt.Fprintf(&b, "  history %s: tick %s of %s, run %s, kind %s, attempt %d: %s %s\n", clock(e.at), clock(e.tick), e.replica, e.run,
-				e.kind, e.attempt, e.outcome, e.detail)
+			fmt.Fprintf(&b, "  history %s: tick %s of %s, run %s, kind %s, attempt %d: %s %s\n",
+				clock(e.at), clock(e.tick), e.replica, e.run, e.kind, e.attempt, e.outcome, e.detail)
 		}
 	}
 	if l := t.ledgers[f.job]; l != nil {
 		for _, k := range l.fates {
 			if near(k.tick) || k.run == "" && k.first.Before(f.tick.Add(2*ttl)) && k.tick.After(f.tick.Add(-2*ttl)) {
-				fmt.Fprintf(&b, "  fate %s: %s, tick %s of %d from %s, run %s, behind %s\n", clock(k.at), k.what, clock(k.tick), k.count, clock(k.first),
-					k.run, k.behind)
+				fmt.Fprintf(&b, "  fate %s: %s, tick %s of %d from %s, run %s, behind %s\n",
+					clock(k.at), k.what, clock(k.tick), k.count, clock(k.first), k.run, k.behind)
 			}
 		}
 	}
@@ -149,13 +151,13 @@ func (v *verdict) rows(world string) []row {
 func figures(rows []row) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "redis\tfaults\tstrikes\tticks\tfired\toverlaps\toutages\texcused\tinterrupted\tdoubles\tlost\tlimit\t"+
-		"takeovers\tslowest\thandovers\tslowest\tlate\tdrained\tworks\tstopped\tstood still\treported\t")
+	fmt.Fprintln(w, "redis\tfaults\tstrikes\tticks\tfired\toverlaps\toutages\texcused\tinterrupted\tdoubles\tlost\t"+
+		"limit\ttakeovers\tslowest\thandovers\tslowest\tlate\tdrained\tworks\tstopped\tstood still\treported\t")
 	for _, r := range append(slices.Clone(rows), row{"all", "", total(rows)}) {
-		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\t%d\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t\n", r.world, r.class, r.strikes, r.ticks,
-			r.fired, r.overlaps, r.outages, r.excused, r.interrupted, r.doubles, r.lost, r.limits,
-			r.takeovers, r.slowestTakeover.Round(time.Millisecond), r.handovers, r.slowestHandover.Round(time.Millisecond),
-			r.late, r.drained, r.works, r.stops, r.stood, r.reports)
+		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\t%d\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t\n",
+			r.world, r.class, r.strikes, r.ticks, r.fired, r.overlaps, r.outages, r.excused, r.interrupted,
+			r.doubles, r.lost, r.limits, r.takeovers, r.slowestTakeover.Round(time.Millisecond), r.handovers,
+			r.slowestHandover.Round(time.Millisecond), r.late, r.drained, r.works, r.stops, r.stood, r.reports)
 	}
 	_ = w.Flush() // to memory
 	return b.String()

@@ -102,15 +102,16 @@ func join(requests []rig.Request, history []entry, now time.Time) []*run {
 	byID := map[string]*run{}
 	var all []*run
 	for _, q := range requests {
-		if b := byID[q.Run]; b != nil && b.failed && q.Attempt > b.attempt && q.Replica == b.replica && q.Arrived.After(b.ended) {
+		if b := byID[q.Run]; b != nil && b.failed && q.Attempt > b.attempt && q.Replica == b.replica &&
+			q.Arrived.After(b.ended) {
 			b.attempt, b.ended, b.left, b.failed = q.Attempt, q.Ended, q.Left, q.Failed
 			if b.ended.IsZero() {
 				b.ended = now
 			}
 			continue
 		}
-		r := &run{job: q.Job, tick: q.Tick.UTC(), id: q.Run, kind: q.Kind, replica: q.Replica, attempt: q.Attempt, token: q.Token,
-			arrived: q.Arrived, ended: q.Ended, left: q.Left, failed: q.Failed}
+		r := &run{job: q.Job, tick: q.Tick.UTC(), id: q.Run, kind: q.Kind, replica: q.Replica, attempt: q.Attempt,
+			token: q.Token, arrived: q.Arrived, ended: q.Ended, left: q.Left, failed: q.Failed}
 		if r.ended.IsZero() {
 			r.ended = now
 		}
@@ -119,7 +120,8 @@ func join(requests []rig.Request, history []entry, now time.Time) []*run {
 	}
 	for _, e := range history {
 		if byID[e.run] == nil {
-			byID[e.run] = &run{job: e.job, tick: e.tick.UTC(), id: e.run, kind: e.kind, replica: e.replica, attempt: e.attempt}
+			byID[e.run] = &run{job: e.job, tick: e.tick.UTC(), id: e.run, kind: e.kind, replica: e.replica,
+				attempt: e.attempt}
 			all = append(all, byID[e.run])
 		}
 		byID[e.run].settled = append(byID[e.run].settled, e)

@@ -42,7 +42,8 @@ func (c *court) free(tick, from, to time.Time, long time.Duration) bool {
 			left := slices.ContainsFunc(c.byTick[tick], func(r *run) bool {
 				return r.replica == name && r.refused() && start.Before(r.end().Add(leaves))
 			})
-			return !left && !start.Before(from) && !end.After(to) && len(c.record.on(name, start.Add(-edge), end)) == 0 && c.taken(name, start) < c.slots &&
+			return !left && !start.Before(from) && !end.After(to) &&
+				len(c.record.on(name, start.Add(-edge), end)) == 0 && c.taken(name, start) < c.slots &&
 				!slices.ContainsFunc(c.at[name], func(r *run) bool {
 					return r.claimed().After(start) && r.claimed().Before(end) && c.taken(name, r.claimed()) >= c.slots
 				})

@@ -22,8 +22,8 @@ type single struct {
 
 // newSingle starts one; fsync is its appendfsync, addrs where it listens besides the loopback interface.
 func newSingle(t testing.TB, fsync string, addrs ...string) *single {
-	args := append([]string{"--appendonly", "yes", "--appendfsync", fsync, "--protected-mode", "no", "--dir", inMemory(t),
-		"--auto-aof-rewrite-min-size", "8mb", "--bind", "127.0.0.1"}, addrs...)
+	args := append([]string{"--appendonly", "yes", "--appendfsync", fsync, "--protected-mode", "no",
+		"--dir", inMemory(t), "--auto-aof-rewrite-min-size", "8mb", "--bind", "127.0.0.1"}, addrs...)
 	s := &single{server: redistest.Start(t, args...)}
 	s.rdb = redis.NewClient(&redis.Options{Addr: s.server.Addr(), MaxRetries: -1})
 	t.Cleanup(func() { _ = s.rdb.Close() })
@@ -103,17 +103,20 @@ type watched struct {
 
 func newWatched(t testing.TB) *watched {
 	s := &watched{Sentinel: redistest.StartSentinel(t, 2, 3)}
-	for _, w := range s.Watch { // nobody but the nemesis is to fail a master over, and a busy one can be silent for a while
+	// nobody but the nemesis is to fail a master over, and a busy one can be silent for a while
+	for _, w := range s.Watch {
 		must(t)(w.Ask("SENTINEL SET " + redistest.MasterName + " down-after-milliseconds 2000"))
 	}
-	s.rdb = redis.NewFailoverClient(&redis.FailoverOptions{MasterName: redistest.MasterName, SentinelAddrs: s.Addrs(), MaxRetries: -1})
+	s.rdb = redis.NewFailoverClient(&redis.FailoverOptions{MasterName: redistest.MasterName,
+		SentinelAddrs: s.Addrs(), MaxRetries: -1})
 	t.Cleanup(func() { _ = s.rdb.Close() })
 	return s
 }
 
 func (s *watched) client() redis.UniversalClient { return s.rdb }
 func (s *watched) table(string) string {
-	return fmt.Sprintf("{sentinel: {master: %s, addrs: [%s]}, waitReplicas: 1, fates: %d}", redistest.MasterName, strings.Join(s.Addrs(), ", "), keptFates)
+	return fmt.Sprintf("{sentinel: {master: %s, addrs: [%s]}, waitReplicas: 1, fates: %d}",
+		redistest.MasterName, strings.Join(s.Addrs(), ", "), keptFates)
 }
 
 // failOver takes the master away, so that another one takes its place: by a kill, or by a stop, after which it goes on

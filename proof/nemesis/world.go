@@ -113,7 +113,8 @@ func prepare(t testing.TB, binary string, jobs []job, s store, m memory, paths .
 
 // tableOfJobs is the table of a replica that has the world's jobs.
 func (w *world) tableOfJobs(r *replica, listen string) string {
-	return table(w.jobs, w.store.table(r.path.redis), cmp.Or(r.path.clock, "redis"), listen, r.admin, w.slots, func(j job) string {
+	clock := cmp.Or(r.path.clock, "redis")
+	return table(w.jobs, w.store.table(r.path.redis), clock, listen, r.admin, w.slots, func(j job) string {
 		if j.exec {
 			return fmt.Sprintf("exec: {command: [%q, %q, %q]}", os.Args[0], callArg, w.app.URL(j.name, j.take))
 		}
@@ -130,9 +131,9 @@ func (w *world) start(all ...*replica) {
 	w.t.Helper()
 	for _, r := range all {
 		log := fmt.Sprintf("%s-%d.log", r.name, len(r.logs)+1)
-		process, err := rig.StartReplica(rig.ReplicaOptions{Binary: w.binary, Name: r.name, Dir: w.dir, Log: log, Under: r.path.under,
-			Host: r.path.host, Skew: r.path.skew, State: r.state},
-			func(listen string) string { return w.table(r, listen) })
+		o := rig.ReplicaOptions{Binary: w.binary, Name: r.name, Dir: w.dir, Log: log, Under: r.path.under,
+			Host: r.path.host, Skew: r.path.skew, State: r.state}
+		process, err := rig.StartReplica(o, func(listen string) string { return w.table(r, listen) })
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -206,8 +207,8 @@ func (w *world) attack(length time.Duration, seed uint64, classes ...class) *ver
 	for _, odd := range w.app.Odd() {
 		w.t.Error(odd)
 	}
-	t := trial{jobs: w.jobs, requests: w.app.Seen(), history: history.all(), ledgers: kept, record: w.record, from: from, to: to, left: told,
-		memory: w.memory, slots: w.slots, withoutAnswer: w.withoutAnswer}
+	t := trial{jobs: w.jobs, requests: w.app.Seen(), history: history.all(), ledgers: kept, record: w.record,
+		from: from, to: to, left: told, memory: w.memory, slots: w.slots, withoutAnswer: w.withoutAnswer}
 	for _, r := range w.replicas {
 		t.replicas, t.local = append(t.replicas, r.name), t.local || r.path.clock == "local"
 	}
