@@ -94,8 +94,8 @@ func last(run *results.Run) string {
 		said = append(said, grouped(f.Count)+" "+f.Of)
 	}
 	lasted := time.Duration(run.Seconds) * time.Second
-	return fmt.Sprintf("[%s](../proof/results/%s.json), %s, %s: `%s` | %s |", run.Began.Format(time.DateOnly), run.Proof, run.Commit, lasted,
-		run.Again, strings.Join(said, ", "))
+	return fmt.Sprintf("[%s](../proof/results/%s.json), %s, %s: `%s` | %s |",
+		run.Began.Format(time.DateOnly), run.Proof, run.Commit, lasted, run.Again, strings.Join(said, ", "))
 }
 
 // grouped writes a number with a comma before each three digits.
