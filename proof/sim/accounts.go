@@ -20,7 +20,8 @@ const prefix = "solotick:{" + serviceName + "}:"
 func (w *world) checkSettled() {
 	for _, c := range w.redis.claims.all {
 		if c.settled == 0 {
-			w.violatedAt(c.won, "6: accounts", c.job, "run %s of tick %s on %s is not over for Redis", short(c.run), stamp(c.tick), c.replica.process)
+			w.violatedAt(c.won, "6: accounts", c.job, "run %s of tick %s on %s is not over for Redis",
+				short(c.run), stamp(c.tick), c.replica.process)
 		}
 	}
 	if left, err := w.redis.mini.ZMembers(prefix + "running"); err == nil {
@@ -62,7 +63,8 @@ func (w *world) checkHistory() {
 		case "abandon":
 			want = 0
 			if began[c.run] {
-				w.violatedAt(c.won, "6: accounts", c.job, "run %s of tick %s was given back although it was started", short(c.run), stamp(c.tick))
+				w.violatedAt(c.won, "6: accounts", c.job, "run %s of tick %s was given back although it was started",
+					short(c.run), stamp(c.tick))
 			}
 		}
 		if slices.ContainsFunc(w.redis.claims.loss, func(at time.Duration) bool { return at >= c.settled }) {
@@ -71,7 +73,8 @@ func (w *world) checkHistory() {
 		if got := entries[c.run]; len(got) == want+1 && got[want] == "cancelled" && w.droppedAgain(c) {
 			w.met["dropped before it was run again"]++
 		} else if len(got) != want {
-			w.violatedAt(c.won, "6: accounts", c.job, "run %s of tick %s, over by %s, is in the history as %q", short(c.run), stamp(c.tick), c.how, got)
+			w.violatedAt(c.won, "6: accounts", c.job, "run %s of tick %s, over by %s, is in the history as %q",
+				short(c.run), stamp(c.tick), c.how, got)
 		}
 	}
 }
@@ -103,19 +106,22 @@ func (w *world) checkWakes() {
 	}
 	for k, n := range fired {
 		if n != 0 && !k.replica.isDead() {
-			w.violatedAt(time.UnixMilli(k.tick).Sub(w.began), "5: never silently", k.job, "%s counted tick %d as fired %+d times too often", k.replica.process, k.tick, n)
+			w.violatedAt(time.UnixMilli(k.tick).Sub(w.began), "5: never silently", k.job,
+				"%s counted tick %d as fired %+d times too often", k.replica.process, k.tick, n)
 		}
 	}
 	for k, qs := range asks {
 		n := 0
 		for i, q := range qs {
-			if !q.gap && !q.early && !(i+1 < len(qs) && w.swaps(k.replica, q.sent-overtaking, min(q.answered, qs[len(qs)-1].sent))) {
+			if !q.gap && !q.early &&
+				!(i+1 < len(qs) && w.swaps(k.replica, q.sent-overtaking, min(q.answered, qs[len(qs)-1].sent))) {
 				n++
 			}
 		}
 		n = max(n, 1) // a replica that was told to ask again does so, or says why not
 		if all[k] < n && !k.replica.isDead() {
-			w.violatedAt(time.UnixMilli(k.tick).Sub(w.began), "5: never silently", k.job, "%s asked with %d runs for tick %d, and counted %d outcomes", k.replica.process, n, k.tick, all[k])
+			w.violatedAt(time.UnixMilli(k.tick).Sub(w.began), "5: never silently", k.job,
+				"%s asked with %d runs for tick %d, and counted %d outcomes", k.replica.process, n, k.tick, all[k])
 		}
 	}
 }
@@ -123,8 +129,9 @@ func (w *world) checkWakes() {
 // question is what a wake asked Redis with one run. With another run it asks anew after a GAP or a look, and when its
 // job is changed before it has an answer.
 type question struct {
-	run            string
-	sent, answered time.Duration // when it left, which may be after it was put (overtaking), and when that came which ends it
+	run string
+	// when it left, which may be after it was put (overtaking), and when that came which ends it
+	sent, answered time.Duration
 	gap            bool
 	early          bool // it was told nothing but that it is too early, or too late, by Redis' clock
 }
@@ -196,8 +203,10 @@ func (w *world) checkTimers() {
 					if at+l.Jitter+time.Second > min(to, l.to) {
 						break
 					}
-					if at < max(l.from, r.began+3*time.Second) || w.disturbed(r.place, at-recovery, at+l.Jitter+time.Second) ||
-						handed[firing{job: l.Name, tick: tick.UnixMilli()}] && timers[wakeOf{r, l.Name, tick.UnixMilli()}] > 0 {
+					if at < max(l.from, r.began+3*time.Second) ||
+						w.disturbed(r.place, at-recovery, at+l.Jitter+time.Second) ||
+						handed[firing{job: l.Name, tick: tick.UnixMilli()}] &&
+							timers[wakeOf{r, l.Name, tick.UnixMilli()}] > 0 {
 						continue
 					}
 					w.met["wakes in good times"]++
@@ -207,7 +216,8 @@ func (w *world) checkTimers() {
 						n -= orphans[k]
 					}
 					if n != 1 {
-						w.violatedAt(at, "5: never silently", l.Name, "%s was well, and told %d outcomes of its timer's wake for %s", r.process, n, stamp(tick))
+						w.violatedAt(at, "5: never silently", l.Name,
+							"%s was well, and told %d outcomes of its timer's wake for %s", r.process, n, stamp(tick))
 					}
 				}
 			}
@@ -249,9 +259,13 @@ func (w *world) checkMetrics() {
 				}
 			}
 		}
-		for _, k := range slices.SortedFunc(maps.Keys(want), func(a, b [3]string) int { return slices.Compare(a[:], b[:]) }) {
-			if got[k] != want[k] && (!r.left[k[1]] || got[k] > want[k]) { // what has left is counted from nothing when it is back
-				w.violated("5: never silently", k[1], "%s counts %s %s as %v, and its log has %v", r.process, k[0], k[2], got[k], want[k])
+		for _, k := range slices.SortedFunc(maps.Keys(want), func(a, b [3]string) int {
+			return slices.Compare(a[:], b[:])
+		}) {
+			// what has left is counted from nothing when it is back
+			if got[k] != want[k] && (!r.left[k[1]] || got[k] > want[k]) {
+				w.violated("5: never silently", k[1], "%s counts %s %s as %v, and its log has %v",
+					r.process, k[0], k[2], got[k], want[k])
 			}
 		}
 	}

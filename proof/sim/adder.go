@@ -28,7 +28,8 @@ func (w *world) checkFates() {
 			if !slices.ContainsFunc(all[k], func(o fate) bool {
 				return o.what == f.what && (f.what == fired || f.what == overlapped && o.by == f.by)
 			}) {
-				all[k] = append(all[k], f) // a run starts in more than one attempt, and is settled again if a failover forgot that
+				// a run starts in more than one attempt, and is settled again if a failover forgot that
+				all[k] = append(all[k], f)
 			}
 		}
 	}
@@ -39,7 +40,8 @@ func (w *world) checkFates() {
 		}
 		k := w.keptOf(name)
 		for _, l := range w.lives(name) {
-			if l.Guarantee == config.EveryReplica || l.Suspend || w.away(-1, l.from, l.to) { // Redis never heard of that schedule
+			// Redis never heard of that schedule
+			if l.Guarantee == config.EveryReplica || l.Suspend || w.away(-1, l.from, l.to) {
 				continue
 			}
 			w.addUp(&l, all, end, k)
@@ -194,7 +196,9 @@ func (w *world) pausedAt(j *config.Job, tick time.Time) bool {
 			to = ends
 		}
 		from := (h.from + w.offsetAt(h.from)).Truncate(time.Millisecond) // as Redis writes it down
-		if slices.ContainsFunc(w.phases(), func(p phase) bool { return p.far() && p.off > 0 && p.from <= h.from && h.from < p.to }) {
+		if slices.ContainsFunc(w.phases(), func(p phase) bool {
+			return p.far() && p.off > 0 && p.from <= h.from && h.from < p.to
+		}) {
 			from = h.from - skews // by the replicas' own clocks
 		}
 		return h.job == j.Name && from <= due && (to == 0 || at <= to)
@@ -205,8 +209,10 @@ func (w *world) pausedAt(j *config.Job, tick time.Time) bool {
 // one, or one after a loss that no replica has outlived.
 func (w *world) bornAfter(job string, tick time.Time) bool {
 	return slices.ContainsFunc(w.redis.claims.births, func(b birth) bool {
-		return b.job == job && !tick.After(b.tick) && w.rightlyBorn(b) && (w.stepped ||
-			!slices.ContainsFunc(w.redis.claims.loss, func(lost time.Duration) bool { return lost <= b.at && w.knewIt(job, lost, b.at) }))
+		return b.job == job && !tick.After(b.tick) && w.rightlyBorn(b) &&
+			(w.stepped || !slices.ContainsFunc(w.redis.claims.loss, func(lost time.Duration) bool {
+				return lost <= b.at && w.knewIt(job, lost, b.at)
+			}))
 	})
 }
 
@@ -269,7 +275,8 @@ func (w *world) rightlyBorn(b birth) bool {
 // to be counted, when Redis lost all data: nobody else knew of that.
 func (w *world) lostWhileItWaited(job string, tick time.Time) bool {
 	return slices.ContainsFunc(w.redis.claims.asks, func(a *ask) bool {
-		if c, won := w.redis.claims.of(a.run); a.code == "WON" && won && (c.how == "finish" || c.how == "reap" && !c.back) {
+		if c, won := w.redis.claims.of(a.run); a.code == "WON" && won &&
+			(c.how == "finish" || c.how == "reap" && !c.back) {
 			return false // it had ended
 		}
 		return a.job == job && (a.settles() && a.tick.Equal(tick) || a.lists(tick)) && w.forgotten(a.at) < w.plan.Lasts
@@ -288,7 +295,9 @@ func (a *ask) settles() bool { return a.code == "WON" || a.code == "QUEUED" || a
 
 // lists reports whether it made a tick wait which it did not ask for itself.
 func (a *ask) lists(tick time.Time) bool {
-	return a.code == "QUEUED" && slices.ContainsFunc(a.list, func(m string) bool { return numbers(m)[0] == tick.UnixMilli() })
+	return a.code == "QUEUED" && slices.ContainsFunc(a.list, func(m string) bool {
+		return numbers(m)[0] == tick.UnixMilli()
+	})
 }
 
 // changedAfter reports whether Redis, after a tick, learned of a new schedule of the job, or learned late of this one,
@@ -298,13 +307,15 @@ func (a *ask) lists(tick time.Time) bool {
 // of them has said is missing.
 func (w *world) changedAfter(l *life, tick time.Time) bool {
 	if w.redis.claims.changed(l.Name) && slices.ContainsFunc(w.redis.claims.begun, func(b introduced) bool {
-		return b.job == l.Name && b.at >= l.from && b.at <= l.to && (w.began.Add(b.came).After(tick) && w.redis.claims.toldBefore(b) == nil ||
-			w.began.Add(b.came+time.Second).After(tick) && w.lostAllBetween(b.at-recovery, b.came))
+		return b.job == l.Name && b.at >= l.from && b.at <= l.to &&
+			(w.began.Add(b.came).After(tick) && w.redis.claims.toldBefore(b) == nil ||
+				w.began.Add(b.came+time.Second).After(tick) && w.lostAllBetween(b.at-recovery, b.came))
 	}) {
 		return true
 	}
 	return slices.ContainsFunc(w.redis.claims.sinces, func(b birth) bool {
-		told := l.to < w.plan.Lasts && b.at >= l.to || l.from > 0 && (w.away(-1, l.from, b.at-seconds) || !w.anyReached(l.from, b.at-seconds))
+		told := l.to < w.plan.Lasts && b.at >= l.to ||
+			l.from > 0 && (w.away(-1, l.from, b.at-seconds) || !w.anyReached(l.from, b.at-seconds))
 		return b.job == l.Name && b.tick.After(tick) && told && !w.bornWith(b)
 	})
 }
@@ -314,7 +325,8 @@ func (w *world) changedAfter(l *life, tick time.Time) bool {
 func (w *world) anyReached(from, to time.Duration) bool {
 	return slices.ContainsFunc(w.replicas, func(r *replica) bool {
 		died, ends := r.diedAt(), r.endsAt()
-		return r.began <= to && (died == 0 || died >= from) && (ends == 0 || ends >= from) && !w.away(r.place, max(from, r.began), to)
+		return r.began <= to && (died == 0 || died >= from) && (ends == 0 || ends >= from) &&
+			!w.away(r.place, max(from, r.began), to)
 	})
 }
 
@@ -327,7 +339,9 @@ func (w *world) bornWith(since birth) bool {
 
 // steppedAround reports whether Redis' clock was set at about a time: ticks may come twice then, or not at all.
 func (w *world) steppedAround(at time.Duration) bool {
-	return slices.ContainsFunc(w.spans, func(s span) bool { return s.why == redisSteps && s.from-2*skews <= at && at <= s.to+2*skews })
+	return slices.ContainsFunc(w.spans, func(s span) bool {
+		return s.why == redisSteps && s.from-2*skews <= at && at <= s.to+2*skews
+	})
 }
 
 // excusedFate: what a failover has forgotten of a tick may be said again, or not; so may that it was missed, which a

@@ -46,8 +46,9 @@ func (w *world) judgeApart(a *worker, before []*worker) {
 		n++
 		same := b.run.Tick.Equal(a.run.Tick) && b.run.Kind != "backfill" && a.run.Kind != "backfill"
 		if same || limit > 0 && n > limit {
-			w.violatedAt(a.from, "3: apps apart", a.run.Job, "the app of %s began to work for tick %s (attempt %d) at %s, "+
-				"and that of %s worked for tick %s (attempt %d) from %s to %s", a.caller.process, stamp(a.run.Tick), a.run.Attempt, a.from,
+			w.violatedAt(a.from, "3: apps apart", a.run.Job, "the app of %s began to work for tick %s (attempt %d) "+
+				"at %s, and that of %s worked for tick %s (attempt %d) from %s to %s",
+				a.caller.process, stamp(a.run.Tick), a.run.Attempt, a.from,
 				b.caller.process, stamp(b.run.Tick), b.run.Attempt, b.from, b.to)
 			return
 		}
@@ -84,8 +85,10 @@ func (w *world) judgeGrants(a *worker, r *run) {
 			w.met["reports of the end that came before the answer"]++
 		}
 		for _, next := range w.runs[a.n+1:] {
-			if next.Job == r.Job && next.Tick.Equal(r.Tick) && next.Kind != "backfill" && r.Kind != "backfill" && next.start < g.at {
-				w.violatedAt(g.at, "async: a token", r.Job, "%s took a report on attempt %d for tick %s, and attempt %d had begun on %s at %s",
+			if next.Job == r.Job && next.Tick.Equal(r.Tick) && next.Kind != "backfill" && r.Kind != "backfill" &&
+				next.start < g.at {
+				w.violatedAt(g.at, "async: a token", r.Job,
+					"%s took a report on attempt %d for tick %s, and attempt %d had begun on %s at %s",
 					g.by.process, r.Attempt, stamp(r.Tick), next.Attempt, next.replica.process, next.start)
 				return
 			}
@@ -98,15 +101,17 @@ func (w *world) judgeGrants(a *worker, r *run) {
 func (w *world) judgeLeave(a *worker, p *replica) {
 	cl, known := w.redis.claims.of(a.run.ID)
 	if now := w.now(); a.run.Token != 0 && (!known || cl.trust < now+a.job.Async.Heartbeat) {
-		w.violated("async: a lease", a.run.Job, "%s let the app work on tick %s until %s, and its lease is trusted until %s",
-			p.process, stamp(a.run.Tick), now+a.job.Async.Heartbeat, cl.trust)
+		w.violated("async: a lease", a.run.Job, "%s let the app work on tick %s until %s, "+
+			"and its lease is trusted until %s", p.process, stamp(a.run.Tick), now+a.job.Async.Heartbeat, cl.trust)
 	}
 }
 
 // judgeReport: if a replica took the report of a success, and lived on and reached Redis, the tick has succeeded, and
 // is not run again.
 func (w *world) judgeReport(a *worker, r *run) {
-	i := slices.IndexFunc(a.granted, func(g grant) bool { return g.finish != nil && g.finish.Outcome == callback.Succeeded })
+	i := slices.IndexFunc(a.granted, func(g grant) bool {
+		return g.finish != nil && g.finish.Outcome == callback.Succeeded
+	})
 	if i < 0 {
 		return
 	}
@@ -116,20 +121,22 @@ func (w *world) judgeReport(a *worker, r *run) {
 	died := g.by.diedAt()
 	switch {
 	case g.by != r.replica:
-		w.violatedAt(g.at, "async: a report", r.Job, "%s took the report on a run of %s", g.by.process, r.replica.process)
+		w.violatedAt(g.at, "async: a report", r.Job, "%s took the report on a run of %s",
+			g.by.process, r.replica.process)
 	case !known || died != 0 && (cl.settled == 0 || died <= cl.settled):
 		w.met["successes whose replicas died before they told Redis"]++
 	case cl.how == "reap" && w.disturbed(r.replica.place, cl.renewed, cl.settled):
 		w.met["successes whose replicas did not reach Redis in time"]++
 	case r.status != execute.Succeeded || cl.how != "finish" || cl.outcome != "succeeded":
-		w.violatedAt(g.at, "async: a report", r.Job, "%s took the report that tick %s had succeeded at %s, and it ended as %s, by %s as %q",
+		w.violatedAt(g.at, "async: a report", r.Job,
+			"%s took the report that tick %s had succeeded at %s, and it ended as %s, by %s as %q",
 			g.by.process, stamp(r.Tick), g.at, r.status, cl.how, cl.outcome)
 	default:
 		w.met["successes that were recorded"]++
 		for _, next := range w.runs[a.n+1:] {
 			if next.Job == r.Job && next.Tick.Equal(r.Tick) && next.Kind != "backfill" && r.Kind != "backfill" {
-				w.violatedAt(next.start, "async: a report", r.Job, "tick %s was run again, and its success had been reported at %s",
-					stamp(r.Tick), g.at)
+				w.violatedAt(next.start, "async: a report", r.Job,
+					"tick %s was run again, and its success had been reported at %s", stamp(r.Tick), g.at)
 			}
 		}
 	}
@@ -140,14 +147,15 @@ func (w *world) judgeSilent(a *worker, r *run) {
 	if a.why != appDied || r.accepted == 0 || r.end == 0 || len(a.granted) == 0 {
 		return
 	}
-	by := max(a.to+a.job.Async.Heartbeat/2, r.accepted) + a.job.Async.Heartbeat + slack // a heartbeat may have been on its way
+	// a heartbeat may have been on its way
+	by := max(a.to+a.job.Async.Heartbeat/2, r.accepted) + a.job.Async.Heartbeat + slack
 	if by > w.plan.Lasts || w.disturbed(r.replica.place, a.from, by, "cut", "void", "lossy", "late") {
 		return
 	}
 	w.met["apps that died"]++
 	if r.end > by {
-		w.violatedAt(a.to, "async: silence", r.Job, "the app died at %s, and the run of tick %s ended on %s at %s", a.to, stamp(r.Tick),
-			r.replica.process, r.end)
+		w.violatedAt(a.to, "async: silence", r.Job, "the app died at %s, and the run of tick %s ended on %s at %s",
+			a.to, stamp(r.Tick), r.replica.process, r.end)
 	}
 }
 
@@ -165,12 +173,14 @@ func (w *world) judgeLimits(r *run) {
 	if timedOut {
 		w.met["async runs that took too long"]++
 	}
-	if _, dead := r.replica.stopped(); dead || r.over == 0 || w.disturbed(r.replica.place, r.start, r.over, "cut", "void", "lossy", "late") {
+	if _, dead := r.replica.stopped(); dead || r.over == 0 ||
+		w.disturbed(r.replica.place, r.start, r.over, "cut", "void", "lossy", "late") {
 		return
 	}
 	if took := r.over - from; took > limit+slack || timedOut && took < limit-slack {
-		w.violatedAt(r.over, "async: a limit", r.Job, "the run of tick %s on %s ended or was told to after %s of %s (%v)", stamp(r.Tick),
-			r.replica.process, took, limit, r.cause)
+		w.violatedAt(r.over, "async: a limit", r.Job,
+			"the run of tick %s on %s ended or was told to after %s of %s (%v)",
+			stamp(r.Tick), r.replica.process, took, limit, r.cause)
 	}
 }
 
@@ -196,8 +206,8 @@ func (w *world) judgeDeaths() {
 			w.met["run again for the last time"]++
 		}
 		if c.deaths != deaths || c.deaths > takeovers || c.won < p.settled+wait {
-			w.violatedAt(c.won, "2: deaths", c.job, "tick %s is run again %s after its run on %s was interrupted, as one of %d deaths after %d",
-				stamp(c.tick), c.won-p.settled, p.replica.process, c.deaths, p.deaths)
+			w.violatedAt(c.won, "2: deaths", c.job, "tick %s is run again %s after its run on %s was interrupted, "+
+				"as one of %d deaths after %d", stamp(c.tick), c.won-p.settled, p.replica.process, c.deaths, p.deaths)
 		}
 	}
 }

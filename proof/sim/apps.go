@@ -65,7 +65,8 @@ func (w *world) checkApps() {
 					w.met["ticks while apps refuse"]++
 					if s := starts[ofTick{name, tick.UnixMilli()}]; s == nil || s.start > by {
 						w.violatedAt(due, "2: apps that refuse", name,
-							"tick %s came due at %s, an app that starts jobs was there, and it was not started by %s", stamp(tick), due, by)
+							"tick %s came due at %s, an app that starts jobs was there, and it was not started by %s",
+							stamp(tick), due, by)
 					}
 				}
 			}
@@ -91,7 +92,8 @@ func (w *world) checkAskedOnce() {
 		if refused[k][c.replica.place] {
 			w.met["asked again for what was refused"]++
 			if place := w.askable(c, refused[k]); place >= 0 {
-				w.violatedAt(c.won, "2: asked once", c.job, "tick %s, which %s could not start, was claimed by it again, and r%d had not been asked",
+				w.violatedAt(c.won, "2: asked once", c.job,
+					"tick %s, which %s could not start, was claimed by it again, and r%d had not been asked",
 					stamp(c.tick), c.replica.process, place+1)
 			}
 		}
@@ -114,7 +116,8 @@ func (w *world) askable(c *claim, refused map[int]bool) int {
 		return -1
 	}
 	for place, r := range w.plan.Replicas {
-		if !refused[place] && r.Begins+known <= c.won && !w.disturbed(place, c.won-known, c.won) && w.takes(place, c.job, c.won-known, c.won) {
+		if !refused[place] && r.Begins+known <= c.won && !w.disturbed(place, c.won-known, c.won) &&
+			w.takes(place, c.job, c.won-known, c.won) {
 			return place
 		}
 	}
@@ -141,7 +144,8 @@ func (w *world) asksApps(l *life, tick time.Time, due, by time.Duration, runs []
 			return false
 		case isDown(w.plan.AppsDown, place, due, by):
 			down++
-		case r.Begins+recovery <= due && !w.disturbed(place, due-recovery, by) && w.takes(place, l.Name, due-time.Second, by):
+		case r.Begins+recovery <= due && !w.disturbed(place, due-recovery, by) &&
+			w.takes(place, l.Name, due-time.Second, by):
 			good = true
 		}
 		if w.disturbed(place, due-recovery, by) {
@@ -150,10 +154,11 @@ func (w *world) asksApps(l *life, tick time.Time, due, by time.Duration, runs []
 	}
 	next := w.dueOf(l.Job, w.next(l.Job, tick))
 	worth := next > by && (l.StartingDeadline == 0 || tick.Sub(w.began)+l.StartingDeadline > by)
-	return down > 0 && good && worth && due > l.from+recovery && !w.disturbed(-1, due-recovery, by) && !w.paused(l.Name, due-recovery, by) &&
-		!slices.ContainsFunc(runs, func(r *lived) bool {
-			return !r.claim.tick.Equal(tick) && !w.givesUp(r.claim, l.Job) && r.claim.won <= by && (r.claim.settled == 0 || r.claim.settled >= due-slack)
-		})
+	return down > 0 && good && worth && due > l.from+recovery && !w.disturbed(-1, due-recovery, by) &&
+		!w.paused(l.Name, due-recovery, by) && !slices.ContainsFunc(runs, func(r *lived) bool {
+		return !r.claim.tick.Equal(tick) && !w.givesUp(r.claim, l.Job) && r.claim.won <= by &&
+			(r.claim.settled == 0 || r.claim.settled >= due-slack)
+	})
 }
 
 // downAll reports whether an app is down all of a time.
@@ -183,7 +188,8 @@ func (w *world) takes(place int, job string, from, to time.Duration) bool {
 func (w *world) runsAt(place int, job string, from, to time.Duration) (n int) {
 	of := map[string]bool{}
 	for _, c := range w.redis.claims.all {
-		if c.replica.place == place && (job == "" || c.job == job) && c.sent <= to && (c.settled == 0 || c.settled >= from-slack) {
+		if c.replica.place == place && (job == "" || c.job == job) && c.sent <= to &&
+			(c.settled == 0 || c.settled >= from-slack) {
 			of[c.run] = true
 		}
 	}

@@ -27,8 +27,9 @@ func (p *Plan) async(r *rand.Rand) {
 		}
 		p.Jobs[i].Priority = pick(r, 0, 0, 5)
 	}
-	kinds := []string{"crash", "crash", crashInPlace, crashInPlace, crashInPlace, "stall", "stall", "cut", "cut", "cut", "void", "lossy", "late", "stop", "drain",
-		"redis refuses", "redis void", "redis lossy", "redis restarts", redisStalls}
+	kinds := []string{"crash", "crash", crashInPlace, crashInPlace, crashInPlace,
+		"stall", "stall", "cut", "cut", "cut", "void", "lossy", "late", "stop", "drain", "redis refuses", "redis void",
+		"redis lossy", "redis restarts", redisStalls}
 	for at := 8 * time.Second; at < 34*time.Second; at += 3*time.Second + upTo(r, 9*time.Second) {
 		f := Fault{At: at, Kind: pick(r, kinds...), Replica: -1, For: 500*time.Millisecond + upTo(r, 8*time.Second)}
 		switch {
@@ -40,8 +41,8 @@ func (p *Plan) async(r *rand.Rand) {
 		p.Faults = append(p.Faults, f)
 	}
 	for range pick(r, 0, 1, 3) {
-		p.Orders = append(p.Orders, Order{At: 8*time.Second + upTo(r, 25*time.Second), Kind: pick(r, "cancel", "cancel", "trigger"),
-			Job: p.Jobs[0].Name})
+		p.Orders = append(p.Orders, Order{At: 8*time.Second + upTo(r, 25*time.Second),
+			Kind: pick(r, "cancel", "cancel", "trigger"), Job: p.Jobs[0].Name})
 	}
 	p.Lasts += 8 * time.Second
 }
@@ -58,7 +59,8 @@ func (j *Job) reports(r *rand.Rand) {
 	}
 	j.Guarantee = pick(r, "at-most-once", "at-least-once", "at-least-once")
 	j.Timeout, j.Deadline, j.Jitter = time.Duration(pick(r, 2, 3, 5))*time.Second, 0, min(j.Jitter, j.Period/4)
-	j.Takes = pick(r, [2]time.Duration{0, beat}, [2]time.Duration{beat, 4 * beat}, [2]time.Duration{j.Period / 2, 2 * j.Period})
+	j.Takes = pick(r, [2]time.Duration{0, beat}, [2]time.Duration{beat, 4 * beat},
+		[2]time.Duration{j.Period / 2, 2 * j.Period})
 	j.Ends = pick(r, "", "", "", "fails")
 	j.Retries = pick(r, 0, 0, 1, 2)
 }
@@ -68,7 +70,8 @@ func (j *Job) does() string {
 	if j.Async == nil {
 		return "exec: {command: [x]}"
 	}
-	return fmt.Sprintf("http: {url: \"http://127.0.0.1:1/\", async: {timeout: %s, heartbeat: %s}}", j.Async.Timeout, j.Async.Heartbeat)
+	return fmt.Sprintf("http: {url: \"http://127.0.0.1:1/\", async: {timeout: %s, heartbeat: %s}}",
+		j.Async.Timeout, j.Async.Heartbeat)
 }
 
 // ttlOfAsync is the longest lease of a job whose app ends its runs by reports.

@@ -23,7 +23,8 @@ func (p *Plan) calendars(r *rand.Rand) {
 	days := [2]time.Time{midnight.AddDate(0, 0, -1), midnight}
 	chosen := r.IntN(2) // the day before or the one after
 	p.Calendars = []Calendar{{Name: closedDays, Dates: []string{dateOf(days[chosen])}},
-		{Name: openDays, Dates: []string{dateOf(midnight.AddDate(0, 0, -4)), dateOf(days[r.IntN(2)]), dateOf(midnight.AddDate(0, 0, 3))}}}
+		{Name: openDays, Dates: []string{dateOf(midnight.AddDate(0, 0, -4)), dateOf(days[r.IntN(2)]),
+			dateOf(midnight.AddDate(0, 0, 3))}}}
 	own := r.IntN(3) == 0 // then the calendars have the zone, and not the jobs
 	if own {
 		p.Calendars[0].Zone, p.Calendars[1].Zone = in, in
@@ -42,7 +43,8 @@ func (p *Plan) calendars(r *rand.Rand) {
 		if len(j.Days.Steps) > 1 {
 			j.Jitter = 0
 		}
-		j.Takes = pick(r, [2]time.Duration{0, 100 * time.Millisecond}, [2]time.Duration{0, j.Period}, [2]time.Duration{j.Period, 2 * j.Period})
+		j.Takes = pick(r, [2]time.Duration{0, 100 * time.Millisecond}, [2]time.Duration{0, j.Period},
+			[2]time.Duration{j.Period, 2 * j.Period})
 	}
 	p.awayAt(r, lead)
 	p.changesDays(r, lead, days)
@@ -107,7 +109,8 @@ func (p *Plan) changesDays(r *rand.Rand, midnight time.Duration, days [2]time.Ti
 		return
 	}
 	p.Jobs[0].Takes = [2]time.Duration{p.Jobs[0].Period / 2, 2 * p.Jobs[0].Period}
-	x := Reload{At: midnight - 6*time.Second + upTo(r, 14*time.Second), Job: p.Jobs[0].Name, Kind: pick(r, "excludes", "calendar")}
+	x := Reload{At: midnight - 6*time.Second + upTo(r, 14*time.Second), Job: p.Jobs[0].Name,
+		Kind: pick(r, "excludes", "calendar")}
 	before := closedDays
 	if x.Kind == "calendar" {
 		before = p.Calendars[0].Dates[0]
@@ -144,18 +147,21 @@ func (w *world) checkDays() {
 			continue
 		}
 		if !w.hasTick(c.job, c.tick) {
-			w.violatedAt(c.won, "days", c.job, "%s (%s) was claimed by %s, and is no tick of the job", c.tick, c.kind, c.replica.process)
+			w.violatedAt(c.won, "days", c.job, "%s (%s) was claimed by %s, and is no tick of the job",
+				c.tick, c.kind, c.replica.process)
 		}
 	}
 	for _, f := range w.redis.claims.fates.said {
 		if !w.hasTick(f.job, f.tick) {
-			w.violatedAt(f.at, "days", f.job, "%s is no tick of the job, and has the fate %q (%s)", f.tick, f.what, f.by)
+			w.violatedAt(f.at, "days", f.job, "%s is no tick of the job, and has the fate %q (%s)",
+				f.tick, f.what, f.by)
 		}
 	}
 	for _, name := range w.plan.names() {
 		for _, i := range w.keptOf(name).intervals {
 			if !w.hasTick(name, time.UnixMilli(i.first)) || !w.hasTick(name, time.UnixMilli(i.last)) {
-				w.violated("days", name, "Redis keeps the fate %q of %d ticks from %s to %s, which are not both ticks of the job",
+				w.violated("days", name,
+					"Redis keeps the fate %q of %d ticks from %s to %s, which are not both ticks of the job",
 					i.fate, i.count, time.UnixMilli(i.first).UTC(), time.UnixMilli(i.last).UTC())
 			}
 		}

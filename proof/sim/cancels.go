@@ -62,14 +62,15 @@ func (w *world) checkCancelled() {
 		}
 		w.met["runs that were cancelled"]++
 		if said := w.recorded(c.run); slices.Contains(cutShort, said) && !w.forgets() {
-			w.violatedAt(c.cancelled, "cancelled", c.job, "the run of tick %s was cancelled at %s, and is recorded as %s", stamp(c.tick), c.cancelled, said)
+			w.violatedAt(c.cancelled, "cancelled", c.job,
+				"the run of tick %s was cancelled at %s, and is recorded as %s", stamp(c.tick), c.cancelled, said)
 		}
 		w.judgeCancelled(c)
 		for _, n := range w.redis.claims.all {
 			if n.job == c.job && n.tick.Equal(c.tick) && n.won > c.cancelled &&
 				(!c.isByHand() && !n.isByHand() || n.parent == c.run) && !w.redis.claims.forgot(c.won) {
-				w.violatedAt(n.won, "cancelled", c.job, "the run of tick %s was cancelled at %s, ended by %s, and was claimed again at %s (%s)",
-					stamp(c.tick), c.cancelled, c.how, n.won, n.kind)
+				w.violatedAt(n.won, "cancelled", c.job, "the run of tick %s was cancelled at %s, ended by %s, "+
+					"and was claimed again at %s (%s)", stamp(c.tick), c.cancelled, c.how, n.won, n.kind)
 			}
 		}
 	}
@@ -88,14 +89,16 @@ func (w *world) judgeCancelled(c *claim) {
 	w.met["cancelled in good times"]++
 	switch {
 	case c.settled == 0 || c.settled > by:
-		w.violatedAt(c.cancelled, "cancelled", c.job, "the run of tick %s on %s, which was well, was cancelled at %s, and had not ended by %s",
+		w.violatedAt(c.cancelled, "cancelled", c.job,
+			"the run of tick %s on %s, which was well, was cancelled at %s, and had not ended by %s",
 			stamp(c.tick), c.replica.process, c.cancelled, by)
 	case c.outcome == "interrupted" && w.fellSilent(c):
 		w.met["cancelled as their apps fell silent"]++
 	case c.outcome == "cancelled":
 		w.met["ended as cancelled"]++
 	case c.outcome == "lost_lock" || c.outcome == "interrupted" || c.outcome == "shutdown":
-		w.violatedAt(c.cancelled, "cancelled", c.job, "the run of tick %s on %s, which was well, was cancelled at %s, and ended as %s",
+		w.violatedAt(c.cancelled, "cancelled", c.job,
+			"the run of tick %s on %s, which was well, was cancelled at %s, and ended as %s",
 			stamp(c.tick), c.replica.process, c.cancelled, c.outcome)
 	}
 }

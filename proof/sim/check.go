@@ -86,7 +86,8 @@ func (w *world) checkOnce() {
 			w.judgeAgain(before, r)
 		}
 		starts[f] = r
-		if at := r.start + w.offsetAt(r.start); r.Token != 0 && !w.plan.Local && !w.stepped && at < r.Tick.Sub(w.began) {
+		if at := r.start + w.offsetAt(r.start); r.Token != 0 && !w.plan.Local && !w.stepped &&
+			at < r.Tick.Sub(w.began) {
 			w.violatedAt(r.start, "1: never early", r.Job, "tick %s was started at %s", stamp(r.Tick), at)
 		}
 	}
@@ -115,14 +116,15 @@ func (w *world) checkChanged() {
 		switch {
 		case r.Kind == "manual" || r.Kind == "backfill":
 		case r.Token == 0 && under[k] != nil && !w.stepped && !w.plan.Local && !w.rolledOut(r.Job, under[k].start):
-			w.violatedAt(r.start, "1: never twice", r.Job, "tick %s was fired by %s at %s under a lock, and by %s at %s on every replica",
+			w.violatedAt(r.start, "1: never twice", r.Job,
+				"tick %s was fired by %s at %s under a lock, and by %s at %s on every replica",
 				stamp(r.Tick), under[k].replica.process, under[k].start, r.replica.process, r.start)
 		case r.Token == 0:
 			alone[k] = r
 		case b != nil && !w.stepped && !w.plan.Local && !w.rolledOut(r.Job, b.start):
-			w.violatedAt(r.start, "1: never twice", r.Job, "tick %s was fired by %s at %s, on every replica, and by %s at %s (%s) under a lock",
-				stamp(r.Tick),
-				b.replica.process, b.start, r.replica.process, r.start, r.Kind)
+			w.violatedAt(r.start, "1: never twice", r.Job,
+				"tick %s was fired by %s at %s, on every replica, and by %s at %s (%s) under a lock",
+				stamp(r.Tick), b.replica.process, b.start, r.replica.process, r.start, r.Kind)
 		}
 	}
 	w.met["ticks of every replica"] += len(alone)
@@ -131,7 +133,8 @@ func (w *world) checkChanged() {
 // rolledOut reports whether the replicas did not agree on a job's guarantee at a time.
 func (w *world) rolledOut(job string, at time.Duration) bool {
 	for n, x := range w.plan.Reloads {
-		if x.Job == job && x.Kind == "guarantee" && x.At-time.Second <= at && at <= max(x.At+slowest, w.lastToSwap(n+1))+settling {
+		if x.Job == job && x.Kind == "guarantee" && x.At-time.Second <= at &&
+			at <= max(x.At+slowest, w.lastToSwap(n+1))+settling {
 			return true
 		}
 	}
@@ -143,12 +146,14 @@ func (w *world) judgeAgain(before, r *run) {
 	cl, _ := w.redis.claims.of(before.ID)
 	switch {
 	case before.ID == r.ID: // one run's attempts
-		if r.Attempt > before.Attempt && before.end != 0 && before.status != execute.Succeeded && before.status != execute.Declined {
+		if r.Attempt > before.Attempt && before.end != 0 && before.status != execute.Succeeded &&
+			before.status != execute.Declined {
 			w.met["tried again"]++
 			return
 		}
 	case cl.again && (cl.how == "reap" || cl.how == "requeue" || cl.how == "lost") && r.Attempt > cl.attempt &&
-		(r.Kind == "takeover" || r.Kind == "handover" || r.Kind == before.Kind && (r.Kind == "manual" || r.Kind == "backfill")):
+		(r.Kind == "takeover" || r.Kind == "handover" ||
+			r.Kind == before.Kind && (r.Kind == "manual" || r.Kind == "backfill")):
 		w.met["run again"]++
 		return
 	}
@@ -157,7 +162,8 @@ func (w *world) judgeAgain(before, r *run) {
 		w.met["fired again after a loss of data"]++
 		return
 	}
-	if now.again && (now.table && w.outlivedLoss(cl) || !now.table && w.ofTwoLines(cl, now)) { // nor does the new ledger know of it
+	// nor does the new ledger know of it
+	if now.again && (now.table && w.outlivedLoss(cl) || !now.table && w.ofTwoLines(cl, now)) {
 		w.met["fired by two lines of runs after a loss of data"]++
 		return
 	}
@@ -169,11 +175,13 @@ func (w *world) judgeAgain(before, r *run) {
 		w.met["doubles that a failover excuses"]++
 		return
 	}
-	if r.Token == 0 && before.replica == r.replica && w.redisSetBack() && w.lacked(r.replica, r.Job, before.start-slack, r.start) {
+	if r.Token == 0 && before.replica == r.replica && w.redisSetBack() &&
+		w.lacked(r.replica, r.Job, before.start-slack, r.start) {
 		w.met["fired again by a job that left and came back before a clock that was set back had caught up"]++
 		return
 	}
-	w.violatedAt(r.start, "1: never twice", r.Job, "tick %s was fired by %s at %s (attempt %d) and by %s at %s (%s, attempt %d)", stamp(r.Tick),
+	w.violatedAt(r.start, "1: never twice", r.Job,
+		"tick %s was fired by %s at %s (attempt %d) and by %s at %s (%s, attempt %d)", stamp(r.Tick),
 		before.replica.process, before.start, before.Attempt, r.replica.process, r.start, r.Kind, r.Attempt)
 }
 
@@ -213,7 +221,8 @@ func (w *world) refusedBehind(in, now claim) bool {
 	began, lived := onRedis(in.won), onRedis(in.renewed)
 	return slices.ContainsFunc(w.redis.claims.asks, func(a *ask) bool {
 		return a.code == "OVERLAP" && a.table && a.job == in.job && a.tick.Equal(in.tick) && a.at <= now.won &&
-			a.behind != nil && a.behind.run == in.run && (a.came.Before(began) || in.how == "reap" && a.came.After(lived))
+			a.behind != nil && a.behind.run == in.run &&
+			(a.came.Before(began) || in.how == "reap" && a.came.After(lived))
 	})
 }
 
@@ -267,26 +276,29 @@ func (w *world) checkOverlap() {
 				continue // an attempt more, until its replica hears of that
 			}
 		}
-		if before := last[r.Job]; !strings.HasPrefix(cl.policy, "Allow") && before != nil && before.ID != r.ID && r.start < until[r.Job] {
-			w.violatedAt(r.start, "3: never overlapping", r.Job, "tick %s starts on %s at %s, and tick %s runs on %s until %s", stamp(r.Tick),
-				r.replica.process, r.start, stamp(before.Tick), before.replica.process, until[r.Job])
+		if before := last[r.Job]; !strings.HasPrefix(cl.policy, "Allow") && before != nil && before.ID != r.ID &&
+			r.start < until[r.Job] {
+			w.violatedAt(r.start, "3: never overlapping", r.Job,
+				"tick %s starts on %s at %s, and tick %s runs on %s until %s",
+				stamp(r.Tick), r.replica.process, r.start, stamp(before.Tick), before.replica.process, until[r.Job])
 		}
 		w.checkAtOnce(r, end, limitOf(cl.policy), beside)
 		if end > until[r.Job] {
 			last[r.Job], until[r.Job] = r, end
 		}
 		if _, dead := r.replica.stopped(); !dead && r.over > cl.trust+w.reaction(r.replica, cl.trust, r.over) {
-			w.violatedAt(cl.trust, "3: trust", r.Job, "the context of tick %s on %s ended at %s, and its lease was trusted until %s", stamp(r.Tick),
-				r.replica.process, r.over, cl.trust)
+			w.violatedAt(cl.trust, "3: trust", r.Job, "the context of tick %s on %s ended at %s, "+
+				"and its lease was trusted until %s", stamp(r.Tick), r.replica.process, r.over, cl.trust)
 		}
 		if w.plan.job(r.Job).Ignores && r.cause != nil && r.gone > cl.trust {
 			w.met["commands that ignored their end, and were killed after the trust in their lease"]++
 		}
 		told := r.gone - 500*time.Millisecond // at the latest, if it was killed because of the lease
-		if _, dead := r.replica.stopped(); !dead && r.gone > cl.trust+lock.Margin+w.reaction(r.replica, cl.trust, r.gone) &&
+		if _, dead := r.replica.stopped(); !dead &&
+			r.gone > cl.trust+lock.Margin+w.reaction(r.replica, cl.trust, r.gone) &&
 			told > cl.trust+w.reaction(r.replica, cl.trust, told) {
-			w.violatedAt(cl.trust, "3: gone", r.Job, "tick %s ran on %s until %s, and its lease was over at %s (%v)", stamp(r.Tick),
-				r.replica.process, r.gone, cl.trust+lock.Margin, r.cause)
+			w.violatedAt(cl.trust, "3: gone", r.Job, "tick %s ran on %s until %s, and its lease was over at %s (%v)",
+				stamp(r.Tick), r.replica.process, r.gone, cl.trust+lock.Margin, r.cause)
 		}
 	}
 }
@@ -301,8 +313,8 @@ func (w *world) checkAtOnce(r *run, end time.Duration, limit int, beside map[str
 	beside[r.Job][r.ID] = max(beside[r.Job][r.ID], end)
 	switch n := len(beside[r.Job]); {
 	case limit > 0 && n > limit:
-		w.violatedAt(r.start, "3: a limit", r.Job, "tick %s starts on %s at %s as run %d at once, and %d may", stamp(r.Tick),
-			r.replica.process, r.start, n, limit)
+		w.violatedAt(r.start, "3: a limit", r.Job, "tick %s starts on %s at %s as run %d at once, and %d may",
+			stamp(r.Tick), r.replica.process, r.start, n, limit)
 	case n == limit:
 		w.met["as many runs at once as may"]++
 	}

@@ -149,8 +149,8 @@ type queued struct {
 
 func newClaims(w *world) *claims {
 	c := &claims{world: w, by: map[string]*claim{}, late: map[string]bool{}, orders: map[string]done{},
-		bookings: map[string]time.Duration{}, promised: map[string]time.Duration{},
-		timers: map[string]*timerState{}, fates: newFates(w), successes: map[string][]success{}, stands: map[string]standing{}}
+		bookings: map[string]time.Duration{}, promised: map[string]time.Duration{}, timers: map[string]*timerState{},
+		fates: newFates(w), successes: map[string][]success{}, stands: map[string]standing{}}
 	for _, t := range w.plan.Timers {
 		c.timers[t.ID] = &timerState{plan: t}
 	}
@@ -195,7 +195,8 @@ func (c *claims) dropped(q *call) {
 		return
 	}
 	if d, err := lock.ParseDue(q.args[0]); err != nil || len(d.Refused) > 0 {
-		c.world.violated("given up", q.job(), "tick %s, which %v could not start, is dropped as missed", stamp(d.Tick), d.Refused)
+		c.world.violated("given up", q.job(), "tick %s, which %v could not start, is dropped as missed",
+			stamp(d.Tick), d.Refused)
 	}
 }
 
@@ -206,12 +207,14 @@ func (c *claims) registered(q *call) {
 		extra = " has left"
 		c.left = append(c.left, queued{job: q.job(), at: c.world.now()})
 	}
-	c.world.note(q.replica, "register", "", "", "", q.job()+extra) // who registers which job when is no matter of the seed
+	// who registers which job when is no matter of the seed
+	c.world.note(q.replica, "register", "", "", "", q.job()+extra)
 	if len(q.reply) <= answerTick {
 		return
 	}
 	since := millis(q.reply[answerSince])
-	if !slices.ContainsFunc(c.sinces, func(b birth) bool { return b.job == q.job() && b.tick.Equal(since) }) && q.reply[answerNow] != q.reply[answerBorn] {
+	if !slices.ContainsFunc(c.sinces, func(b birth) bool { return b.job == q.job() && b.tick.Equal(since) }) &&
+		q.reply[answerNow] != q.reply[answerBorn] {
 		c.begun = append(c.begun, introduced{q.replica, q.job(), q.sent, c.world.now(), q.args[argFingerprint]})
 	}
 	c.sinces = append(c.sinces, birth{job: q.job(), at: c.world.now(), tick: since})
@@ -244,7 +247,8 @@ func (c *claims) acquired(q *call, code string) {
 	case "OVERLAP":
 		c.fates.overlappedAtOnce(q)
 	case "QUEUED":
-		c.queued = append(c.queued, queued{job: job, tick: tick, at: c.world.now(), behind: c.live(job), policy: q.ask.policy})
+		c.queued = append(c.queued, queued{job: job, tick: tick, at: c.world.now(), behind: c.live(job),
+			policy: q.ask.policy})
 	case "WON":
 		if len(q.reply) > answerToken {
 			c.won(q, record)
@@ -257,11 +261,14 @@ func (c *claims) won(q *call, record []string) {
 	token, _ := strconv.ParseInt(q.reply[answerToken], 10, 64)
 	if old := c.by[q.run()]; old != nil {
 		switch {
-		case old.how == "lost", old.how == "forgotten", c.bornBehind(job, tick, old.settled, c.world.now()): // a copy that came late
+		// a copy that came late
+		case old.how == "lost", old.how == "forgotten", c.bornBehind(job, tick, old.settled, c.world.now()):
 		case old.settled != 0:
-			c.world.violated("1: never twice", job, "run %s of tick %s was won again after %s", short(old.run), stamp(tick), old.how)
+			c.world.violated("1: never twice", job, "run %s of tick %s was won again after %s",
+				short(old.run), stamp(tick), old.how)
 		case old.token != token:
-			c.world.violated("6: tokens", job, "run %s was told the token %d and then %d", short(old.run), old.token, token)
+			c.world.violated("6: tokens", job, "run %s was told the token %d and then %d",
+				short(old.run), old.token, token)
 		}
 		if old.settled == 0 {
 			return
@@ -270,9 +277,8 @@ func (c *claims) won(q *call, record []string) {
 	if p := c.newest(job); p != nil && p.token >= token && !c.world.wentBack() {
 		c.world.violated("6: tokens", job, "run %s has token %d after %d", short(q.run()), token, p.token)
 	}
-	cl := &claim{run: q.run(), job: job, tick: tick, replica: q.replica, sent: q.sent, won: c.world.now(), token: token, kind: q.ask.kind,
-		table:  q.ask.table,
-		policy: q.ask.policy, renewed: c.world.now(), known: c.successes[job]}
+	cl := &claim{run: q.run(), job: job, tick: tick, replica: q.replica, sent: q.sent, won: c.world.now(), token: token,
+		kind: q.ask.kind, table: q.ask.table, policy: q.ask.policy, renewed: c.world.now(), known: c.successes[job]}
 	if len(q.args) > argMember {
 		member := strings.Fields(q.args[argMember])
 		cl.refused = max(len(member)-refusals, 0)
@@ -331,7 +337,8 @@ func (c *claims) ended(q *call, code string) {
 		if succeeded {
 			c.succeeds(cl, false)
 		}
-	case (verb == "abandon" || verb == "handover") && code == "LATE": // a replica stood still, and knows that it never started
+	// a replica stood still, and knows that it never started
+	case (verb == "abandon" || verb == "handover") && code == "LATE":
 		cl.back = len(q.args) > argAgain && q.args[argAgain] != ""
 	case code == "OK" && cl.settled == 0:
 		cl.settled, cl.how, cl.back = c.world.now(), verb, verb == "abandon"
@@ -368,7 +375,8 @@ func (c *claims) known(q *call) {
 		c.heardOf(q, cl)
 	}
 	won := q.name == "acquire" && code == "WON"
-	if !won && (q.name != "extend" || code != "OK" && code != "REPLACED" && code != "CANCELLED") { // which are renewed until they end
+	// which are renewed until they end
+	if !won && (q.name != "extend" || code != "OK" && code != "REPLACED" && code != "CANCELLED") {
 		return
 	}
 	if cl := c.by[q.run()]; cl != nil {

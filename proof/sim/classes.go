@@ -129,7 +129,8 @@ func (j *Job) busy(r *rand.Rand) {
 func (p *Plan) refusals(r *rand.Rand) {
 	p.willing(r)
 	for len(p.Replicas) < 3+r.IntN(3) {
-		p.Replicas = append(p.Replicas, Replica{Begins: upTo(r, 2*time.Second), Skew: upTo(r, 10*time.Second) - 5*time.Second})
+		p.Replicas = append(p.Replicas, Replica{Begins: upTo(r, 2*time.Second),
+			Skew: upTo(r, 10*time.Second) - 5*time.Second})
 	}
 	for i := range p.Jobs {
 		j := &p.Jobs[i]
@@ -150,7 +151,8 @@ func (p *Plan) refusals(r *rand.Rand) {
 		j := &p.Jobs[i]
 		j.GivesUp, j.Guarantee, j.Takes = true, "at-least-once", [2]time.Duration{j.Period / 3, j.Period}
 	}
-	p.Faults = append(p.Faults, Fault{At: from + 2*time.Second + upTo(r, 4*time.Second), Kind: "crash", Replica: good, For: 9 * time.Second})
+	p.Faults = append(p.Faults, Fault{At: from + 2*time.Second + upTo(r, 4*time.Second), Kind: "crash", Replica: good,
+		For: 9 * time.Second})
 }
 
 // slots: the jobs themselves take the last slot of their replicas.
@@ -188,7 +190,8 @@ func (p *Plan) readiness(r *rand.Rand) {
 			from := 8*time.Second + upTo(r, 15*time.Second)
 			p.Unready = append(p.Unready, Downtime{place, from, from + time.Second + upTo(r, 8*time.Second)})
 			if r.IntN(3) == 0 {
-				p.Orders = append(p.Orders, Order{At: from - upTo(r, time.Second), Kind: "backfill", Job: p.Jobs[r.IntN(len(p.Jobs))].Name, For: upTo(r, 5*time.Second)})
+				p.Orders = append(p.Orders, Order{At: from - upTo(r, time.Second),
+					Kind: "backfill", Job: p.Jobs[r.IntN(len(p.Jobs))].Name, For: upTo(r, 5*time.Second)})
 			}
 		}
 	}
@@ -197,7 +200,8 @@ func (p *Plan) readiness(r *rand.Rand) {
 			ready := upTo(r, 8*time.Second)
 			p.Unready = append(p.Unready, Downtime{place, 0, ready})
 			if r.IntN(2) == 0 { // and its replica stands still when it gets ready
-				p.Faults = append(p.Faults, Fault{At: ready - min(ready, upTo(r, time.Second)), Kind: "stall", Replica: place, For: time.Second + upTo(r, 6*time.Second)})
+				p.Faults = append(p.Faults, Fault{At: ready - min(ready, upTo(r, time.Second)),
+					Kind: "stall", Replica: place, For: time.Second + upTo(r, 6*time.Second)})
 			}
 		}
 	}
@@ -222,15 +226,16 @@ func (p *Plan) rollout(r *rand.Rand) {
 	j.busy(r)
 	now, name, at := *j, j.Name, 9*time.Second+upTo(r, 3*time.Second)
 	for range 1 + r.IntN(3) {
-		x := Reload{At: at, Job: name, Kind: pick(r, "policy", "policy", "policy", "guarantee", "guarantee", "schedule", "zone", "jitter",
-			"renamed")}
+		x := Reload{At: at, Job: name, Kind: pick(r, "policy", "policy", "policy", "guarantee", "guarantee", "schedule",
+			"zone", "jitter", "renamed")}
 		switch x.Kind {
 		case "policy":
 			for x.To = now.Policy; x.To == now.Policy; x.To = pick(r, "Forbid", "Queue", "Replace", "Allow", "Allow") {
 			}
 			now.Policy = x.To
 		case "guarantee":
-			for x.To = now.Guarantee; x.To == now.Guarantee; x.To = pick(r, "at-most-once", "at-least-once", "every-replica", "every-replica") {
+			for x.To = now.Guarantee; x.To == now.Guarantee; {
+				x.To = pick(r, "at-most-once", "at-least-once", "every-replica", "every-replica")
 			}
 			now.Guarantee = x.To
 		case "schedule":
@@ -263,7 +268,8 @@ func (p *Plan) rollout(r *rand.Rand) {
 	}
 	if x := p.Reloads[0]; len(x.Late) > 0 && r.IntN(2) == 0 { // who sees it late comes back to Redis before that
 		for _, place := range slices.Sorted(maps.Keys(x.Late)) {
-			p.Faults = append(p.Faults, Fault{At: x.At + upTo(r, 2*time.Second), Kind: "cut", Replica: place, For: 300*time.Millisecond + upTo(r, time.Second)})
+			p.Faults = append(p.Faults, Fault{At: x.At + upTo(r, 2*time.Second), Kind: "cut", Replica: place,
+				For: 300*time.Millisecond + upTo(r, time.Second)})
 		}
 	}
 	p.Lasts = max(p.Lasts, at+14*time.Second)
@@ -278,15 +284,18 @@ func (p *Plan) uncounted(r *rand.Rand) {
 	p.willing(r)
 	for i := range p.Jobs {
 		j := &p.Jobs[i]
-		j.Period, j.Deadline, j.Takes = time.Duration(pick(r, 3, 5, 7, 10))*time.Second, 0, [2]time.Duration{0, 200 * time.Millisecond}
+		j.Period, j.Deadline, j.Takes = time.Duration(pick(r, 3, 5, 7, 10))*time.Second, 0,
+			[2]time.Duration{0, 200 * time.Millisecond}
 		j.Jitter, j.Suspend = min(j.Jitter, j.Period/4), false
 		for at := 9*time.Second + upTo(r, 5*time.Second); at < 34*time.Second; {
 			lasts := j.Period + upTo(r, 2*j.Period)
-			x := Reload{At: at + lasts - 2*time.Second + upTo(r, 4*time.Second), Job: j.Name, Kind: "schedule", To: pick(r, "1s", "1s", "2s", "7s", "20s")}
+			x := Reload{At: at + lasts - 2*time.Second + upTo(r, 4*time.Second), Job: j.Name,
+				Kind: "schedule", To: pick(r, "1s", "1s", "2s", "7s", "20s")}
 			if r.IntN(3) == 0 {
 				x.Late = map[int]time.Duration{r.IntN(len(p.Replicas)): 2*time.Second + upTo(r, 6*time.Second)}
 			}
-			back := Reload{At: x.At + 5*time.Second + upTo(r, 5*time.Second), Job: j.Name, Kind: "schedule", To: j.Period.String()}
+			back := Reload{At: x.At + 5*time.Second + upTo(r, 5*time.Second), Job: j.Name,
+				Kind: "schedule", To: j.Period.String()}
 			p.Orders = append(p.Orders, Order{At: at, Kind: "pause", Job: j.Name, For: lasts})
 			p.Reloads = append(p.Reloads, x, back)
 			at = back.At + 5*time.Second + upTo(r, 5*time.Second)
@@ -326,7 +335,8 @@ func (p *Plan) leaves(r *rand.Rand) {
 	}
 	for at := 10*time.Second + upTo(r, 6*time.Second); at < 26*time.Second; at += 16 * time.Second {
 		back := at + 2*time.Second + upTo(r, 9*time.Second)
-		p.Reloads = append(p.Reloads, Reload{At: at, Kind: "leaves", Job: j.Name}, Reload{At: back, Kind: "returns", Job: j.Name})
+		p.Reloads = append(p.Reloads, Reload{At: at, Kind: "leaves", Job: j.Name},
+			Reload{At: back, Kind: "returns", Job: j.Name})
 	}
 }
 
@@ -337,10 +347,12 @@ func (p *Plan) timers(r *rand.Rand) {
 	p.Jobs[0].Period = 5 * time.Second
 	due := 12*time.Second + upTo(r, 4*time.Second)
 	for i := range pick(r, 20, 60, 120, 200) {
-		p.Timers = append(p.Timers, TimerPlan{ID: fmt.Sprintf("t%d", i+1), Set: 6*time.Second + time.Duration(i)*10*time.Millisecond,
-			Due: due + upTo(r, 30*time.Millisecond), Again: r.IntN(4) == 0, Deleted: r.IntN(20) == 0})
+		p.Timers = append(p.Timers,
+			TimerPlan{ID: fmt.Sprintf("t%d", i+1), Set: 6*time.Second + time.Duration(i)*10*time.Millisecond,
+				Due: due + upTo(r, 30*time.Millisecond), Again: r.IntN(4) == 0, Deleted: r.IntN(20) == 0})
 	}
-	f := Fault{At: due, Kind: pick(r, "void", "void", "cut"), For: 17*time.Second + upTo(r, 4*time.Second), After: manyTimers}
+	f := Fault{At: due, Kind: pick(r, "void", "void", "cut"), For: 17*time.Second + upTo(r, 4*time.Second),
+		After: manyTimers}
 	if r.IntN(4) == 0 {
 		f = Fault{At: due - time.Second, Kind: "redis lossy", For: 4 * time.Second}
 	}
@@ -372,8 +384,8 @@ func (p *Plan) drains(r *rand.Rand) {
 			j.Takes = [2]time.Duration{300 * time.Millisecond, time.Second}
 		}
 	}
-	p.Faults = append(p.Faults, Fault{At: at + 200*time.Millisecond + upTo(r, time.Second), Kind: pick(r, "stop", "drain"), Replica: -1,
-		For: 14 * time.Second})
+	p.Faults = append(p.Faults, Fault{At: at + 200*time.Millisecond + upTo(r, time.Second),
+		Kind: pick(r, "stop", "drain"), Replica: -1, For: 14 * time.Second})
 	if len(p.Faults) == 2 && r.IntN(3) == 0 { // Redis is back when the grace has just ended
 		p.Grace = 2*time.Second + upTo(r, 2*time.Second)
 		p.Faults[0].For = p.Faults[1].At - at + p.Grace + upTo(r, 400*time.Millisecond)
@@ -391,8 +403,8 @@ func (p *Plan) operators(r *rand.Rand) {
 		p.Orders = append(p.Orders, Order{At: at, Kind: "trigger", Job: job, ID: id})
 		for range 4 + r.IntN(7) {
 			at += 200*time.Millisecond + upTo(r, 600*time.Millisecond)
-			p.Orders = append(p.Orders, Order{At: at, Kind: pick(r, "trigger", "trigger", "pause", "backfill"), Job: job,
-				For: 500 * time.Millisecond})
+			p.Orders = append(p.Orders, Order{At: at, Kind: pick(r, "trigger", "trigger", "pause", "backfill"),
+				Job: job, For: 500 * time.Millisecond})
 		}
 		at += time.Second + upTo(r, 2*time.Second)
 		p.Orders = append(p.Orders, Order{At: at, Kind: "trigger", Job: job, ID: id})
@@ -408,7 +420,8 @@ func (p *Plan) batches(r *rand.Rand) {
 	for i := range 1 + r.IntN(3) {
 		id := uuid.NewSHA1(uuid.Nil, fmt.Appendf(nil, "%d batch %d", p.Seed, i)).String()
 		for at, n := 13*time.Second+upTo(r, 12*time.Second), 2+r.IntN(3); n > 0; n-- {
-			p.Orders = append(p.Orders, Order{At: at, Kind: pick(r, "trigger", "rerun", "rerun", "backfill"), Job: pick(r, p.Jobs[0], p.Jobs[0], p.Jobs[1]).Name, ID: id})
+			p.Orders = append(p.Orders, Order{At: at, Kind: pick(r, "trigger", "rerun", "rerun", "backfill"),
+				Job: pick(r, p.Jobs[0], p.Jobs[0], p.Jobs[1]).Name, ID: id})
 			at += pick(r, 10*time.Millisecond, 300*time.Millisecond, 10*time.Second)
 		}
 	}
@@ -419,7 +432,8 @@ func (p *Plan) cancels(r *rand.Rand) {
 	p.willing(r)
 	j := &p.Jobs[0]
 	j.Period = time.Duration(pick(r, 3, 5, 7)) * time.Second
-	j.Guarantee, j.Policy = pick(r, "at-most-once", "at-least-once", "at-least-once"), pick(r, "Forbid", "Forbid", "Allow", "Queue", "Replace")
+	j.Guarantee, j.Policy = pick(r, "at-most-once", "at-least-once", "at-least-once"),
+		pick(r, "Forbid", "Forbid", "Allow", "Queue", "Replace")
 	j.busy(r)
 	j.Jitter, j.Suspend, j.TTL = min(j.Jitter, j.Period/4), false, time.Duration(pick(r, 3, 15))*time.Second
 	if r.IntN(3) == 0 {
@@ -431,8 +445,8 @@ func (p *Plan) cancels(r *rand.Rand) {
 		case 0:
 			p.Orders = append(p.Orders, Order{At: at - time.Second, Kind: "trigger", Job: j.Name})
 		case 1: // it is cancelled when nobody is left to hear of it, or as it ends
-			p.Faults = append(p.Faults, Fault{At: at - 100*time.Millisecond + upTo(r, 200*time.Millisecond), Kind: pick(r, "crash", "crash", "stop"),
-				Replica: -1, For: 4 * time.Second})
+			p.Faults = append(p.Faults, Fault{At: at - 100*time.Millisecond + upTo(r, 200*time.Millisecond),
+				Kind: pick(r, "crash", "crash", "stop"), Replica: -1, For: 4 * time.Second})
 		}
 	}
 }
@@ -446,11 +460,15 @@ func (p *Plan) ignoring(r *rand.Rand) {
 	p.willing(r)
 	p.Faults = nil
 	j := &p.Jobs[0]
-	j.Period, j.TTL, j.Policy = time.Duration(pick(r, 3, 5, 7))*time.Second, time.Duration(pick(r, 3, 3, 5, 8))*time.Second, pick(r, "Forbid", "Queue", "Replace")
-	j.Timeout, j.Takes, j.Ignores, j.Deadline = 4*time.Second+upTo(r, 4*time.Second), [2]time.Duration{10 * time.Second, 20 * time.Second}, true, 0
+	j.Period, j.TTL, j.Policy = time.Duration(pick(r, 3, 5, 7))*time.Second,
+		time.Duration(pick(r, 3, 3, 5, 8))*time.Second, pick(r, "Forbid", "Queue", "Replace")
+	j.Timeout, j.Takes, j.Ignores, j.Deadline = 4*time.Second+upTo(r, 4*time.Second),
+		[2]time.Duration{10 * time.Second, 20 * time.Second}, true, 0
 	j.Jitter, j.Suspend = min(j.Jitter, j.Period/4), false
-	for at := 8*time.Second + upTo(r, 3*time.Second); at < 32*time.Second; at += 8*time.Second + upTo(r, 3*time.Second) {
-		p.Faults = append(p.Faults, Fault{At: at, Kind: pick(r, "cut", "void", "cut", "redis refuses"), For: 2*time.Second + upTo(r, 7*time.Second), Replica: -1})
+	gap := func() time.Duration { return 8*time.Second + upTo(r, 3*time.Second) }
+	for at := gap(); at < 32*time.Second; at += gap() {
+		p.Faults = append(p.Faults, Fault{At: at, Kind: pick(r, "cut", "void", "cut", "redis refuses"),
+			For: 2*time.Second + upTo(r, 7*time.Second), Replica: -1})
 		if r.IntN(2) == 0 {
 			p.Orders = append(p.Orders, Order{At: at - upTo(r, time.Second), Kind: "cancel", Job: j.Name})
 		}
@@ -462,21 +480,24 @@ func (p *Plan) byHand(r *rand.Rand) {
 	p.willing(r)
 	p.Faults = nil
 	j, tried := &p.Jobs[0], &p.Jobs[1]
-	j.Guarantee, j.Policy, j.TTL, j.Suspend = "at-least-once", pick(r, "Forbid", "Allow", "Queue"), 3*time.Second, r.IntN(2) == 0
+	j.Guarantee, j.Policy, j.TTL, j.Suspend = "at-least-once", pick(r, "Forbid", "Allow", "Queue"),
+		3*time.Second, r.IntN(2) == 0
 	j.Takes, j.Ends, j.Timeout, j.Deadline = [2]time.Duration{5 * time.Second, 9 * time.Second}, "", 20*time.Second, 0
 	j.Period, j.Jitter = 10*time.Second, 0
 	tried.Guarantee, tried.Policy, tried.Ends, tried.Retries, tried.Backoff = "at-least-once", pick(r, "Forbid",
 		"Queue"), "fails", 5, 100*time.Millisecond
-	tried.Period, tried.Jitter, tried.Takes, tried.Deadline = 10*time.Second, 0, [2]time.Duration{500 * time.Millisecond,
-		900 * time.Millisecond}, 0
+	tried.Period, tried.Jitter, tried.Takes, tried.Deadline = 10*time.Second, 0,
+		[2]time.Duration{500 * time.Millisecond, 900 * time.Millisecond}, 0
 	at := 11*time.Second + upTo(r, 4*time.Second)
 	if !j.Suspend {
 		p.Orders = append(p.Orders, Order{At: at - time.Second, Kind: "pause", Job: j.Name, For: 25 * time.Second})
 	}
 	p.Orders = append(p.Orders, Order{At: at, Kind: "trigger", Job: j.Name})
-	p.Faults = append(p.Faults, Fault{At: at + 500*time.Millisecond + upTo(r, 2*time.Second), Kind: pick(r, "crash", "stop"), Replica: -1,
-		For: 4 * time.Second},
-		Fault{At: 30*time.Second + 2*time.Second + upTo(r, 2*time.Second), Kind: "crash", Replica: -1, For: 4 * time.Second})
+	p.Faults = append(p.Faults,
+		Fault{At: at + 500*time.Millisecond + upTo(r, 2*time.Second), Kind: pick(r, "crash", "stop"), Replica: -1,
+			For: 4 * time.Second},
+		Fault{At: 30*time.Second + 2*time.Second + upTo(r, 2*time.Second), Kind: "crash", Replica: -1,
+			For: 4 * time.Second})
 }
 
 // atRest is the class of seeds in which nothing happens for most of the time.
@@ -491,7 +512,8 @@ func (p *Plan) rests(r *rand.Rand) {
 	for i := range p.Jobs {
 		j := &p.Jobs[i]
 		j.Period, j.Jitter, j.Deadline, j.Timeout = time.Duration(pick(r, 40, 60, 60))*time.Second, 0, 0, 20*time.Second
-		j.Takes, j.Ends, j.TTL = pick(r, [2]time.Duration{0, time.Second}, [2]time.Duration{5 * time.Second, 9 * time.Second}), "", 3*time.Second
+		j.Takes, j.Ends, j.TTL = pick(r, [2]time.Duration{0, time.Second},
+			[2]time.Duration{5 * time.Second, 9 * time.Second}), "", 3*time.Second
 	}
 	for at := 15 * time.Second; at < 110*time.Second; at += 10*time.Second + upTo(r, 30*time.Second) {
 		switch r.IntN(3) {
@@ -501,18 +523,20 @@ func (p *Plan) rests(r *rand.Rand) {
 		case 1:
 			switch place := r.IntN(len(p.Replicas)); r.IntN(4) {
 			case 0: // it does not hear of the run
-				p.Faults = append(p.Faults, Fault{At: at - 100*time.Millisecond, Kind: "cut", Replica: place, For: 500 * time.Millisecond})
+				p.Faults = append(p.Faults, Fault{At: at - 100*time.Millisecond, Kind: "cut", Replica: place,
+					For: 500 * time.Millisecond})
 			case 1, 2: // nor of anything afterwards, if it does not notice
 				p.Faults = append(p.Faults, Fault{At: at, Kind: "void", Replica: place, For: 4 * time.Second})
-				p.Orders = append(p.Orders, Order{At: at + time.Second, Kind: "trigger", Job: p.Jobs[r.IntN(len(p.Jobs))].Name})
+				p.Orders = append(p.Orders,
+					Order{At: at + time.Second, Kind: "trigger", Job: p.Jobs[r.IntN(len(p.Jobs))].Name})
 				at += 15 * time.Second
 			}
 			p.Orders = append(p.Orders, Order{At: at, Kind: "trigger", Job: p.Jobs[r.IntN(len(p.Jobs))].Name})
-			p.Faults = append(p.Faults, Fault{At: at + 300*time.Millisecond + upTo(r, 3*time.Second), Kind: pick(r, "crash", "stall"), Replica: -1,
-				For: 6 * time.Second})
+			p.Faults = append(p.Faults, Fault{At: at + 300*time.Millisecond + upTo(r, 3*time.Second),
+				Kind: pick(r, "crash", "stall"), Replica: -1, For: 6 * time.Second})
 		case 2:
-			p.Timers = append(p.Timers, TimerPlan{ID: fmt.Sprintf("t%d", len(p.Timers)+1), Set: at, Due: at + upTo(r, 35*time.Second),
-				Again: r.IntN(2) == 0})
+			p.Timers = append(p.Timers, TimerPlan{ID: fmt.Sprintf("t%d", len(p.Timers)+1), Set: at,
+				Due: at + upTo(r, 35*time.Second), Again: r.IntN(2) == 0})
 		}
 	}
 	p.Lasts = 130 * time.Second
@@ -523,7 +547,8 @@ func (p *Plan) startsLate(r *rand.Rand) {
 	p.willing(r)
 	p.Faults = nil
 	for at := 8 * time.Second; at < 30*time.Second; at += 9*time.Second + upTo(r, 4*time.Second) {
-		p.Faults = append(p.Faults, Fault{At: at, Kind: "stall", For: time.Second + upTo(r, 6*time.Second), After: wins})
+		p.Faults = append(p.Faults, Fault{At: at, Kind: "stall", For: time.Second + upTo(r, 6*time.Second),
+			After: wins})
 	}
 }
 
@@ -534,7 +559,8 @@ func (p *Plan) edits(r *rand.Rand) {
 		p.Jobs[i].Period, p.Jobs[i].Jitter = time.Duration(pick(r, 1, 1, 2))*time.Second, 0
 	}
 	for at := 8 * time.Second; at < 30*time.Second; at += time.Duration(1+r.IntN(3)) * time.Second {
-		x := Reload{At: at - 40*time.Millisecond + upTo(r, 50*time.Millisecond), Kind: "content", Job: p.Jobs[r.IntN(len(p.Jobs))].Name}
+		x := Reload{At: at - 40*time.Millisecond + upTo(r, 50*time.Millisecond),
+			Kind: "content", Job: p.Jobs[r.IntN(len(p.Jobs))].Name}
 		p.Reloads = append(p.Reloads, x)
 	}
 }
@@ -546,19 +572,23 @@ func (p *Plan) takeovers(r *rand.Rand) {
 	p.Faults, p.DeafReaps = nil, 0.6
 	for i := range p.Jobs {
 		j := &p.Jobs[i]
-		j.Period, j.TTL = time.Duration(pick(r, 3, 5, 7, 10))*time.Second, time.Duration(pick(r, 2, 3, 3, 5, 15))*time.Second
+		j.Period, j.TTL = time.Duration(pick(r, 3, 5, 7, 10))*time.Second,
+			time.Duration(pick(r, 2, 3, 3, 5, 15))*time.Second
 		j.Jitter, j.Deadline, j.Timeout = min(j.Jitter, j.Period/4), 0, 20*time.Second
 		j.Takes, j.Ends = [2]time.Duration{j.Period / 2, j.Period}, pick(r, "", "", "fails")
 	}
 	if r.IntN(3) == 0 {
 		j, late := &p.Jobs[0], map[int]time.Duration{}
-		j.Period, j.TTL, j.Guarantee, j.Takes = 3*time.Second, time.Duration(pick(r, 5, 15, 15))*time.Second, "at-most-once", [2]time.Duration{5 * time.Second, 9 * time.Second}
+		j.Period, j.TTL, j.Guarantee, j.Takes = 3*time.Second, time.Duration(pick(r, 5, 15, 15))*time.Second,
+			"at-most-once", [2]time.Duration{5 * time.Second, 9 * time.Second}
 		for place := range p.Replicas[1:] {
 			late[place+1] = 2 * time.Minute
 		}
-		p.Reloads = []Reload{{At: 7 * time.Second, Kind: "leaves", Job: j.Name}, {At: 10 * time.Second, Kind: "returns", Job: j.Name, Late: late}}
+		p.Reloads = []Reload{{At: 7 * time.Second, Kind: "leaves", Job: j.Name},
+			{At: 10 * time.Second, Kind: "returns", Job: j.Name, Late: late}}
 		at := 20*time.Second + upTo(r, 4*time.Second)
-		p.Faults = []Fault{{At: at, Kind: "crash", Replica: 0, For: pick(r, time.Second, 4*time.Second, 4*time.Second, 50*time.Second)}}
+		p.Faults = []Fault{{At: at, Kind: "crash", Replica: 0,
+			For: pick(r, time.Second, 4*time.Second, 4*time.Second, 50*time.Second)}}
 		p.Lasts = at + 55*time.Second
 		return
 	}

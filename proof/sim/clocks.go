@@ -63,7 +63,8 @@ func (w *world) steps(f Fault, now time.Duration) {
 // answersAgain is the end of the outages of Redis that lie over a time; the time itself when none does.
 func (w *world) answersAgain(at time.Duration) time.Duration {
 	for _, f := range w.plan.Faults { // in the order of their time
-		if slices.Contains([]string{"redis refuses", "redis void", redisStalls}, f.Kind) && f.At <= at && at < f.At+f.For {
+		if slices.Contains([]string{"redis refuses", "redis void", redisStalls}, f.Kind) &&
+			f.At <= at && at < f.At+f.For {
 			at = f.At + f.For
 		}
 	}
@@ -140,9 +141,11 @@ func (p *Plan) farApart(r *rand.Rand) {
 	p.Replicas, p.Faults, p.MaxRunning = p.Replicas[:3], nil, pick(r, 0, 1, 1, 2)
 	for i := range p.Jobs {
 		j := &p.Jobs[i]
-		j.Period, j.Policy, j.Timeout = time.Duration(pick(r, 5, 7, 10))*time.Second, pick(r, "Forbid", "Queue", "Replace", "Replace"), 20*time.Second
+		j.Period, j.Policy, j.Timeout = time.Duration(pick(r, 5, 7, 10))*time.Second,
+			pick(r, "Forbid", "Queue", "Replace", "Replace"), 20*time.Second
 		j.Jitter = min(j.Jitter, j.Period/4)
-		j.Takes = pick(r, [2]time.Duration{time.Second, 2 * time.Second}, [2]time.Duration{0, 200 * time.Millisecond}, [2]time.Duration{j.Period, 3 * j.Period / 2})
+		j.Takes = pick(r, [2]time.Duration{time.Second, 2 * time.Second}, [2]time.Duration{0, 200 * time.Millisecond},
+			[2]time.Duration{j.Period, 3 * j.Period / 2})
 	}
 	by := 66*time.Second + upTo(r, 15*time.Second)
 	switch r.IntN(4) {

@@ -12,22 +12,23 @@ func (w *world) checkConfirmed() {
 	w.met["failovers with waitReplicas"] += len(c.oblivions)
 	for _, r := range w.runs {
 		if cl, ok := c.of(r.ID); ok && cl.how == "forgotten" {
-			w.violatedAt(r.start, "confirmed", r.Job, "tick %s was started on %s with a claim that a failover forgot", stamp(r.Tick),
-				r.replica.process)
+			w.violatedAt(r.start, "confirmed", r.Job, "tick %s was started on %s with a claim that a failover forgot",
+				stamp(r.Tick), r.replica.process)
 		}
 	}
 	for _, cl := range c.all {
 		for _, u := range cl.undone {
 			if (u.how == "finish" || u.how == "requeue") && u.told != 0 && cl.how == "reap" && w.believed(cl) {
-				w.violatedAt(u.at, "confirmed", cl.job, "the end of the run of tick %s was told to Redis at %s by %s and answered, "+
-					"a failover forgot it, and the run was taken over at %s",
+				w.violatedAt(u.at, "confirmed", cl.job, "the end of the run of tick %s was told to Redis at %s "+
+					"by %s and answered, a failover forgot it, and the run was taken over at %s",
 					stamp(cl.tick), u.at, cl.replica.process, cl.settled)
 			}
 		}
 	}
 	for id, d := range c.orders {
 		if told := c.promised[id]; d.forgotten && told != 0 {
-			w.violatedAt(told, "confirmed", d.job, "an operator was told at %s that what was asked for is done, and a failover forgot it", told)
+			w.violatedAt(told, "confirmed", d.job,
+				"an operator was told at %s that what was asked for is done, and a failover forgot it", told)
 		}
 	}
 	for _, q := range c.queued {
@@ -88,7 +89,8 @@ func (w *world) judgeQueuedAway(q queued) {
 		return // it was not worth firing any more when Redis was back
 	}
 	if told != nil && !told.replica.isDead() && !w.disturbedBy("stop", told.replica.place, q.at) {
-		w.violatedAt(q.at, "confirmed", q.job, "%s was told at %s that tick %s is queued, a failover forgot it at %s, and nobody asked again",
+		w.violatedAt(q.at, "confirmed", q.job,
+			"%s was told at %s that tick %s is queued, a failover forgot it at %s, and nobody asked again",
 			told.replica.process, told.read.Round(time.Millisecond), stamp(q.tick), q.forgotten)
 	}
 }

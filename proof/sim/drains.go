@@ -38,7 +38,8 @@ func (w *world) judgeRecorded(r *run, c *claim, gone time.Duration) {
 			by = max(by, s.to-recovery+back)
 		}
 	}
-	if len(c.undone) > 0 || by > lease || by > w.plan.Lasts || r.status == execute.Failed || w.troubled(r.replica.place, r.start, by) {
+	if len(c.undone) > 0 || by > lease || by > w.plan.Lasts || r.status == execute.Failed ||
+		w.troubled(r.replica.place, r.start, by) {
 		return
 	}
 	w.met["ended while it drained"]++

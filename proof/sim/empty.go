@@ -31,7 +31,8 @@ func (j *judged) judgeOwed() {
 			tick = w.last(j.Job, tick.Add(-time.Nanosecond))
 		}
 		due := w.dueOf(j.Job, tick)
-		if due <= j.first || !w.knewIt(j.Name, lost, b.at) || w.paused(j.Name, due-time.Second, due+time.Second) || j.livedOver(due) {
+		if due <= j.first || !w.knewIt(j.Name, lost, b.at) || w.paused(j.Name, due-time.Second, due+time.Second) ||
+			j.livedOver(due) {
 			continue
 		}
 		won := w.plan.Lasts
@@ -44,8 +45,12 @@ func (j *judged) judgeOwed() {
 				won = min(won, c.won)
 			}
 		}
-		by := b.at + j.patience() + 2*time.Second                                                                          // the connections of others come back
-		again := slices.ContainsFunc(w.spans, func(s span) bool { return s.place == -1 && s.from > b.at && s.from <= by }) // Redis is away once more
+		// the connections of others come back
+		by := b.at + j.patience() + 2*time.Second
+		// Redis is away once more
+		again := slices.ContainsFunc(w.spans, func(s span) bool {
+			return s.place == -1 && s.from > b.at && s.from <= by
+		})
 		if known || again || w.paused(j.Name, b.at, by) {
 			continue
 		}
@@ -54,11 +59,11 @@ func (j *judged) judgeOwed() {
 			continue
 		}
 		w.met["owed after a loss"]++
-		if by < min(j.expires(tick, due), won, j.last) && j.idle(b.at, by) && !w.disturbed(-1, b.at, by, "redis refuses", forgets, flushed) &&
+		if by < min(j.expires(tick, due), won, j.last) && j.idle(b.at, by) &&
+			!w.disturbed(-1, b.at, by, "redis refuses", forgets, flushed) &&
 			w.healthy(b.at, by, "redis refuses", forgets, flushed) {
-			w.violatedAt(b.at, "2: at least once", j.Name,
-				"tick %s came due at %s, all data was lost at %s, the ledger was made anew at %s, and the tick was not fired by %s",
-				stamp(tick), due, lost, b.at, by)
+			w.violatedAt(b.at, "2: at least once", j.Name, "tick %s came due at %s, all data was lost at %s, "+
+				"the ledger was made anew at %s, and the tick was not fired by %s", stamp(tick), due, lost, b.at, by)
 		}
 	}
 }
@@ -71,8 +76,8 @@ func (j *judged) judgeLostRuns(lost time.Duration) {
 			continue
 		}
 		for _, r := range w.runs {
-			if r.ID != c.run || r.end == 0 || r.end < lost || !errors.Is(r.cause, lock.ErrLost) || w.away(r.replica.place, r.end, r.end+j.Lock.TTL) ||
-				w.silent(r.end, r.end+j.Lock.TTL) {
+			if r.ID != c.run || r.end == 0 || r.end < lost || !errors.Is(r.cause, lock.ErrLost) ||
+				w.away(r.replica.place, r.end, r.end+j.Lock.TTL) || w.silent(r.end, r.end+j.Lock.TTL) {
 				continue
 			}
 			w.met["lost its lock by a loss"]++
@@ -93,7 +98,9 @@ func (j *judged) judgeLostRuns(lost time.Duration) {
 
 // livedOver reports whether a run of the job was in the way of a tick that came due then.
 func (j *judged) livedOver(due time.Duration) bool {
-	return slices.ContainsFunc(j.claims, func(c claim) bool { return c.won <= due && (c.settled == 0 || c.settled >= due) })
+	return slices.ContainsFunc(j.claims, func(c claim) bool {
+		return c.won <= due && (c.settled == 0 || c.settled >= due)
+	})
 }
 
 // knewIt reports whether some replica was there before and after that had been told of the job's ledger: from all
@@ -101,13 +108,15 @@ func (j *judged) livedOver(due time.Duration) bool {
 func (w *world) knewIt(job string, from, to time.Duration) bool {
 	return slices.ContainsFunc(w.replicas, func(r *replica) bool {
 		died := r.diedAt()
-		told := slices.ContainsFunc(w.redis.claims.told, func(i introduced) bool { return i.replica == r && i.job == job && i.at < from })
+		told := slices.ContainsFunc(w.redis.claims.told, func(i introduced) bool {
+			return i.replica == r && i.job == job && i.at < from
+		})
 		return told && r.began < from-recovery && (died == 0 || died > to) && (r.endsAt() == 0 || r.endsAt() > to)
 	})
 }
 
-// silent reports whether Redis answered nobody, or refused every write, from one time to another. Its last second does not
-// count: a replica may wait as long before it connects again.
+// silent reports whether Redis answered nobody, or refused every write, from one time to another. Its last second does
+// not count: a replica may wait as long before it connects again.
 func (w *world) silent(from, to time.Duration) bool {
 	return slices.ContainsFunc(w.spans, func(s span) bool {
 		return slices.Contains([]string{"redis void", "redis refuses", "redis full"}, s.why) && s.from <= from &&

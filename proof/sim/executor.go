@@ -42,7 +42,8 @@ func (e *executor) Execute(ctx context.Context, r execute.Run) execute.Result {
 	dice := func(what uint64) []uint64 {
 		return []uint64{what, text(r.Job), uint64(r.Tick.UnixMilli()), p.key, uint64(r.Attempt), text(r.Kind)}
 	}
-	if now := p.world.now(); p.dice.chance(e.job.Refuses, dice(forStart)...) || isDown(p.world.plan.AppsDown, p.place, now, now) {
+	if now := p.world.now(); p.dice.chance(e.job.Refuses, dice(forStart)...) ||
+		isDown(p.world.plan.AppsDown, p.place, now, now) {
 		p.world.refuses(r, now)
 		return execute.Result{Status: execute.NotStarted, Err: errRefused, Code: -1}
 	}

@@ -77,8 +77,8 @@ func (s *store) afterScript(c *call) {
 	s.mu.Lock()
 	l := s.lag
 	now := s.world.now()
-	stands := l != nil && l.from == 0 && (l.after == c.name+" "+first(c.reply) || strings.HasPrefix(l.after, c.name+" ") &&
-		now > l.armed+impatient)
+	stands := l != nil && l.from == 0 && (l.after == c.name+" "+first(c.reply) ||
+		strings.HasPrefix(l.after, c.name+" ") && now > l.armed+impatient)
 	if stands {
 		l.from = now
 	}

@@ -45,7 +45,9 @@ func (f *fates) say(job, what string, tick time.Time, by string) {
 
 // overlaps reports whether Redis has said that a tick overlapped.
 func (f *fates) overlaps(job string, tick time.Time) bool {
-	return slices.ContainsFunc(f.said, func(o fate) bool { return o.job == job && o.what == overlapped && o.tick.Equal(tick) })
+	return slices.ContainsFunc(f.said, func(o fate) bool {
+		return o.job == job && o.what == overlapped && o.tick.Equal(tick)
+	})
 }
 
 // settled records what the end of a run settled as overlaps. The claims are locked.
@@ -80,9 +82,9 @@ func (f *fates) oldest(q *call, newest time.Time) {
 		return
 	}
 	for _, a := range f.world.redis.claims.asks {
-		if a.job == q.ask.job && a.code == "OVERLAP" && a.tick.Before(newest) && !slices.ContainsFunc(f.said, func(o fate) bool {
-			return o.job == a.job && o.tick.Equal(a.tick)
-		}) && a.behind != nil && a.behind.settled == 0 {
+		said := func(o fate) bool { return o.job == a.job && o.tick.Equal(a.tick) }
+		if a.job == q.ask.job && a.code == "OVERLAP" && a.tick.Before(newest) && !slices.ContainsFunc(f.said, said) &&
+			a.behind != nil && a.behind.settled == 0 {
 			f.say(a.job, overlapped, a.tick, "asked for by "+q.replica.process)
 		}
 	}
@@ -171,7 +173,8 @@ func (w *world) ranAgain(c *claim) bool {
 // claimedSince reports whether the tick of a run was claimed again when that run was over.
 func (w *world) claimedSince(c *claim) bool {
 	return slices.ContainsFunc(w.redis.claims.all, func(o *claim) bool {
-		return o.job == c.job && o.tick.Equal(c.tick) && o.won >= c.settled && o.kind != "manual" && o.kind != "backfill"
+		return o.job == c.job && o.tick.Equal(c.tick) && o.won >= c.settled && o.kind != "manual" &&
+			o.kind != "backfill"
 	})
 }
 
@@ -185,16 +188,18 @@ func runs(w *world) (all []fate) {
 		}
 	}
 	for _, c := range w.redis.claims.all {
-		neverRuns := c.how == "handover" && c.member == "" || (c.how == "handover" || c.how == "abandon") && c.cancelled != 0
+		neverRuns := c.how == "handover" && c.member == "" ||
+			(c.how == "handover" || c.how == "abandon") && c.cancelled != 0
 		if started[c.run] || c.kind == "manual" || c.kind == "backfill" ||
-			c.kind == "takeover" && (!neverRuns || fires[ofTick{c.job, c.tick.UnixMilli()}]) { // the tick had its fate by the run before
-			continue
+			c.kind == "takeover" && (!neverRuns || fires[ofTick{c.job, c.tick.UnixMilli()}]) {
+			continue // of a takeover: the tick had its fate by the run before
 		}
 		if neverRuns || c.how == "reap" && !c.back && !w.ranAgain(c) {
 			all = append(all, fate{c.job, notStarted, c.tick, c.settled, c.how})
 		}
 		if c.how == "reap" && c.back && !w.claimedSince(c) {
-			if end := w.endOf(c.job); end != nil && !end.open[c.tick.UnixMilli()] { // it was counted when it was taken over, and dropped then
+			// it was counted when it was taken over, and dropped then
+			if end := w.endOf(c.job); end != nil && !end.open[c.tick.UnixMilli()] {
 				all = append(all, fate{c.job, notStarted, c.tick, c.settled, c.how})
 			}
 		}

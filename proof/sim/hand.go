@@ -26,8 +26,8 @@ func (w *world) checkAttempts() {
 		if w.excusedDouble(b) || w.lostAfter(b) <= r.start || w.lostBefore(b) {
 			continue
 		}
-		w.violatedAt(r.start, "attempts", r.Job, "tick %s was started as attempt %d by %s at %s and by %s at %s", stamp(r.Tick), r.Attempt,
-			b.replica.process, b.start, r.replica.process, r.start)
+		w.violatedAt(r.start, "attempts", r.Job, "tick %s was started as attempt %d by %s at %s and by %s at %s",
+			stamp(r.Tick), r.Attempt, b.replica.process, b.start, r.replica.process, r.start)
 	}
 }
 
@@ -83,7 +83,8 @@ func (w *world) checkKinds() {
 		case b != nil && b.run != c.run:
 			w.met["run by hand again"]++
 			if c.kind != b.kind {
-				w.violatedAt(c.won, "by hand", c.job, "the run that was asked for as %s (%s) is run again as %s", b.kind, stamp(c.tick), c.kind)
+				w.violatedAt(c.won, "by hand", c.job, "the run that was asked for as %s (%s) is run again as %s",
+					b.kind, stamp(c.tick), c.kind)
 			}
 		}
 	}
@@ -119,8 +120,8 @@ func (j *judged) judgeTriggers() {
 				to = min(to, w.leftAfter(j.Name, t.at))
 			}
 			if x, yes := j.couldHave(from, to, !w.heldSince(j.Name, known)); yes {
-				w.violatedAt(x, "2: never lost", j.Name, "the run that was asked for at %s could have been fired since %s, and was not by %s", t.at,
-					x, won)
+				w.violatedAt(x, "2: never lost", j.Name,
+					"the run that was asked for at %s could have been fired since %s, and was not by %s", t.at, x, won)
 				break
 			}
 			if i == len(mine) {
@@ -128,12 +129,13 @@ func (j *judged) judgeTriggers() {
 			}
 			c := mine[i]
 			if c.how == "finish" && !w.wasStarted(c.run) && w.refused[c.run] == 0 && w.well(&c) && c.cancelled == 0 {
-				w.violatedAt(c.won, "2: never lost", j.Name, "the run that was asked for at %s was claimed by %s, which was well, and not started",
-					t.at, c.replica.process)
+				w.violatedAt(c.won, "2: never lost", j.Name, "the run that was asked for at %s was claimed by %s, "+
+					"which was well, and not started", t.at, c.replica.process)
 			}
 			if again := (c.how == "reap" || c.how == "requeue") && c.again && !w.replaced(&c) && c.deaths < takeovers &&
 				!w.redis.claims.late[c.run]; !again && (c.how != "abandon" || c.cancelled != 0) &&
-				(c.how != "handover" || c.member == "" || c.cancelled != 0 || j.plan.Refuses > 0 || len(w.plan.AppsDown) > 0) {
+				(c.how != "handover" || c.member == "" || c.cancelled != 0 || j.plan.Refuses > 0 ||
+					len(w.plan.AppsDown) > 0) {
 				break
 			}
 			from, known = max(c.dueAgain(), j.first), c.settled
@@ -144,7 +146,8 @@ func (j *judged) judgeTriggers() {
 // byHand are the claims of what somebody asked for.
 func (j *judged) byHand(t queued) (mine []claim) {
 	for _, c := range j.claims {
-		if c.tick.Equal(t.tick) && c.won >= t.at && (c.kind == "manual" || c.kind == "backfill" || c.kind == "takeover") {
+		if c.tick.Equal(t.tick) && c.won >= t.at &&
+			(c.kind == "manual" || c.kind == "backfill" || c.kind == "takeover") {
 			mine = append(mine, c)
 		}
 	}

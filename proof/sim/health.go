@@ -27,7 +27,9 @@ func (w *world) disturbed(place int, from, to time.Duration, but ...string) bool
 
 // disturbedBy reports whether a fault of a kind lay over a place, of which requests may come late.
 func (w *world) disturbedBy(why string, place int, at time.Duration) bool {
-	return slices.ContainsFunc(w.spans, func(s span) bool { return s.place == place && s.why == why && s.from <= at && at <= s.to+w.slow() })
+	return slices.ContainsFunc(w.spans, func(s span) bool {
+		return s.place == place && s.why == why && s.from <= at && at <= s.to+w.slow()
+	})
 }
 
 // healthy reports whether some replica was well all the time, faults of the kinds in but aside.

@@ -40,7 +40,8 @@ func (p *Plan) inPlace(r *rand.Rand) {
 		}
 	}
 	for at := 9 * time.Second; at < 34*time.Second; at += 8*time.Second + upTo(r, 3*time.Second) {
-		f := Fault{At: at, Kind: pick(r, crashInPlace, crashInPlace, crashInPlace, impostor, impostorStalled, impostorCut), Replica: -1}
+		f := Fault{At: at, Replica: -1,
+			Kind: pick(r, crashInPlace, crashInPlace, crashInPlace, impostor, impostorStalled, impostorCut)}
 		f.For = 50*time.Millisecond + upTo(r, time.Second)
 		if f.Kind != crashInPlace {
 			f.For = time.Second + upTo(r, 5*time.Second)
@@ -159,8 +160,10 @@ func (w *world) checkDead() {
 			}
 			w.met["waited in place for the lease of an app"]++
 		}
-		if unseen := c.settled - c.renewed; unseen < w.plan.ttl(c.job) && !w.plan.has(failsOver) { // which forgets renewals
-			w.violatedAt(c.settled, "taken for dead", c.job, "the run of tick %s on %s was taken over %s after it was renewed",
+		// which forgets renewals
+		if unseen := c.settled - c.renewed; unseen < w.plan.ttl(c.job) && !w.plan.has(failsOver) {
+			w.violatedAt(c.settled, "taken for dead", c.job,
+				"the run of tick %s on %s was taken over %s after it was renewed",
 				stamp(c.tick), c.replica.process, unseen)
 		}
 	}
@@ -187,13 +190,14 @@ func (w *world) successor(r *replica) *replica {
 func (w *world) judgeInPlace(c *claim, next *replica) {
 	by := next.began + 250*time.Millisecond + 12*w.plan.Far
 	stopping, dead := next.stopped()
-	if c.won >= next.began || w.disturbed(-1, next.began-recovery, by) || w.disturbed(next.place, next.began-recovery, by, crashInPlace) ||
-		stopping != 0 && stopping <= by || dead && next.diedAt() <= by {
+	if c.won >= next.began || w.disturbed(-1, next.began-recovery, by) ||
+		w.disturbed(next.place, next.began-recovery, by, crashInPlace) || stopping != 0 && stopping <= by ||
+		dead && next.diedAt() <= by {
 		return
 	}
 	w.met["taken over in place"]++
 	if c.settled > by {
-		w.violatedAt(c.settled, "prompt", c.job, "tick %s was left by %s, whose place %s took at %s, and taken over at %s",
-			stamp(c.tick), c.replica.process, next.process, next.began, c.settled)
+		w.violatedAt(c.settled, "prompt", c.job, "tick %s was left by %s, whose place %s took at %s, "+
+			"and taken over at %s", stamp(c.tick), c.replica.process, next.process, next.began, c.settled)
 	}
 }

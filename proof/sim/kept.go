@@ -85,10 +85,13 @@ func (k *kept) bounds() (least, most int64) {
 
 // judgeKept compares the fate of a tick that the trace tells with the one that Redis keeps.
 func (w *world) judgeKept(l *life, tick time.Time, said fate, k *kept, end *ending) {
-	if w.forgets() || end.open[tick.UnixMilli()] || slices.ContainsFunc(w.redis.claims.loss, func(at time.Duration) bool { return at >= said.at }) {
+	if w.forgets() || end.open[tick.UnixMilli()] ||
+		slices.ContainsFunc(w.redis.claims.loss, func(at time.Duration) bool { return at >= said.at }) {
 		return // a failover may have forgotten it; it waits to be run again; Redis has lost what it had kept
 	}
-	if slices.ContainsFunc(w.redis.claims.all, func(c *claim) bool { return c.job == l.Name && c.tick.Equal(tick) && c.how == "lost" }) {
+	if slices.ContainsFunc(w.redis.claims.all, func(c *claim) bool {
+		return c.job == l.Name && c.tick.Equal(tick) && c.how == "lost"
+	}) {
 		return // its run was forgotten before it ended: a limit
 	}
 	got, run := k.of(tick.UnixMilli())
@@ -108,7 +111,8 @@ func (w *world) judgeKept(l *life, tick time.Time, said fate, k *kept, end *endi
 	}
 	w.met["fates that are kept"]++
 	if !ok {
-		w.violatedAt(said.at, "fates", l.Name, "tick %s: %s, and Redis keeps the fate %q", stamp(tick), list([]fate{said}), got)
+		w.violatedAt(said.at, "fates", l.Name, "tick %s: %s, and Redis keeps the fate %q",
+			stamp(tick), list([]fate{said}), got)
 	}
 }
 
@@ -156,7 +160,8 @@ func (w *world) checkKept() {
 		}
 		for _, i := range k.intervals {
 			if there := w.ticksIn(name, i); !w.stepped && i.count > int64(there) {
-				w.violatedAt(time.UnixMilli(i.first).Sub(w.began), "fates", name, "Redis has counted %d ticks from %s to %s as %s, and there were %d",
+				w.violatedAt(time.UnixMilli(i.first).Sub(w.began), "fates", name,
+					"Redis has counted %d ticks from %s to %s as %s, and there were %d",
 					i.count, stamp(time.UnixMilli(i.first)), stamp(time.UnixMilli(i.last)), i.fate, there)
 			}
 		}

@@ -214,7 +214,8 @@ func (e *end) Write(p []byte) (int, error) {
 	closed, err := e.closed, e.err
 	e.mu.Unlock()
 	switch {
-	case (closed || err != nil) && e.way == toClient: // sent to nobody; after an error the server would not write what else it runs
+	// sent to nobody; after an error the server would not write what else it runs
+	case (closed || err != nil) && e.way == toClient:
 		return n, nil
 	case closed:
 		return 0, net.ErrClosed

@@ -46,7 +46,8 @@ func (s *store) touched(cmd string, args []string) {
 }
 
 func (s *store) foreign(key, does, whose string) {
-	s.world.violated("4: a foreign lock", "", "%s (%s) of run %s %s %s, which is run %s's", s.script.name, first(s.script.args), short(s.script.run()), does, key, short(whose))
+	s.world.violated("4: a foreign lock", "", "%s (%s) of run %s %s %s, which is run %s's",
+		s.script.name, first(s.script.args), short(s.script.run()), does, key, short(whose))
 }
 
 func hasWord(args []string, word string) bool {

@@ -36,7 +36,8 @@ func (w *world) checkLost() {
 				continue
 			}
 			p := w.plan.job(name)
-			j := &judged{Job: l.Job, world: w, plan: p, claims: claims, first: max(l.from, 6*time.Second), last: min(l.to, w.plan.Lasts-5*time.Second)}
+			j := &judged{Job: l.Job, world: w, plan: p, claims: claims, first: max(l.from, 6*time.Second),
+				last: min(l.to, w.plan.Lasts-5*time.Second)}
 			if !l.Suspend {
 				j.judgeTicks()
 			}
@@ -66,7 +67,8 @@ func (j *judged) judgeTicks() {
 		if ok && at > j.last-prompt {
 			break
 		}
-		if ok && at > j.first && w.cameDue(j.Job, tick) > j.first { // by its jitter it may come due before the job is known
+		// by its jitter it may come due before the job is known
+		if ok && at > j.first && w.cameDue(j.Job, tick) > j.first {
 			w.met["ticks"]++
 			if j.first > 6*time.Second {
 				w.met["ticks after a reload"]++
@@ -111,20 +113,21 @@ func (j *judged) promptly(tick time.Time, mine []*claim) {
 	w := j.world
 	due := w.cameDue(j.Job, tick)
 	by := min(due+prompt, j.expires(tick, due))
-	if _, ok := w.dueAt(w.began.Add(w.dueOf(j.Job, tick))); !ok || by <= due { // Redis' clock is set over it, or before the next one
+	// Redis' clock is set over it, or before the next one
+	if _, ok := w.dueAt(w.began.Add(w.dueOf(j.Job, tick))); !ok || by <= due {
 		return
 	}
-	if w.plan.Local || w.disturbed(-1, due-recovery, by) || w.paused(j.Name, due-time.Second, by) || j.settledByBirth(tick) < by ||
-		w.heldAhead(j.Name, tick) || w.notFollowed(due) ||
-		!w.fit(j.Name, due, by) || j.inItsWay(func(c claim) bool {
-		return !c.tick.Equal(tick) && c.won <= by && (c.settled == 0 || c.settled+j.Lock.SafetyDelay+slack >= due)
-	}) {
+	if w.plan.Local || w.disturbed(-1, due-recovery, by) || w.paused(j.Name, due-time.Second, by) ||
+		j.settledByBirth(tick) < by || w.heldAhead(j.Name, tick) || w.notFollowed(due) || !w.fit(j.Name, due, by) ||
+		j.inItsWay(func(c claim) bool {
+			return !c.tick.Equal(tick) && c.won <= by && (c.settled == 0 || c.settled+j.Lock.SafetyDelay+slack >= due)
+		}) {
 		return
 	}
 	w.met["ticks in good times"]++
 	if !slices.ContainsFunc(mine, func(c *claim) bool { return c.won <= by }) {
-		w.violatedAt(due, "2: never lost", j.Name, "tick %s came due at %s, nothing was in its way, and it was not claimed by %s",
-			stamp(tick), due, by)
+		w.violatedAt(due, "2: never lost", j.Name,
+			"tick %s came due at %s, nothing was in its way, and it was not claimed by %s", stamp(tick), due, by)
 	}
 }
 
@@ -155,7 +158,9 @@ func (j *judged) unclaimedUntil(tick time.Time, at, won time.Duration) {
 		lasting = j.ConcurrencyPolicy == config.Queue
 	case in != nil && in.isByHand() && !w.redis.claims.fates.overlaps(j.Name, tick): // it waited for the end of that
 		w.met["waited for the end of a run by hand"]++
-	case in != nil && (in.how == "finish" || in.how == "requeue" || in.how == "reap" && in.renewed >= w.cameDue(j.Job, tick)): // it lived then
+	// it lived then
+	case in != nil && (in.how == "finish" || in.how == "requeue" ||
+		in.how == "reap" && in.renewed >= w.cameDue(j.Job, tick)):
 		w.met["overlap"]++
 		return
 	}
@@ -165,7 +170,8 @@ func (j *judged) unclaimedUntil(tick time.Time, at, won time.Duration) {
 		}
 		w.met["waited behind a run that ended by "+in.how]++
 		from = in.settled
-		if in.how == "reap" && in.heard > from+3*time.Second { // its answers were lost: the reaper looks at nothing else until it has one
+		// its answers were lost: the reaper looks at nothing else until it has one
+		if in.how == "reap" && in.heard > from+3*time.Second {
 			w.met["waited for a takeover whose answers were lost"]++
 			from = in.heard
 		}
@@ -190,7 +196,8 @@ func (j *judged) unclaimedUntil(tick time.Time, at, won time.Duration) {
 		to = min(to, w.pausedFrom(j.Name, at))
 	}
 	if x, yes := j.missedIts(from, min(to, won)); yes {
-		w.violatedAt(x, "2: never lost", j.Name, "tick %s could have been fired since %s, and was not by %s", stamp(tick), x, min(to, won))
+		w.violatedAt(x, "2: never lost", j.Name, "tick %s could have been fired since %s, and was not by %s",
+			stamp(tick), x, min(to, won))
 	}
 }
 
@@ -211,7 +218,8 @@ func (j *judged) handedUntil(c *claim, at time.Duration) time.Duration {
 	if j.Missed == config.Skip && c.member == "" {
 		return j.expires(c.tick, at) // what replicas are asked to take was taken in time
 	}
-	if j.Missed == config.All || j.ConcurrencyPolicy == config.Queue || c.how == "handover" && j.Guarantee == config.AtLeastOnce {
+	if j.Missed == config.All || j.ConcurrencyPolicy == config.Queue ||
+		c.how == "handover" && j.Guarantee == config.AtLeastOnce {
 		j.world.met["handed on beyond the next tick"]++
 		return j.deadline(at, j.world.plan.Lasts)
 	}
@@ -246,7 +254,8 @@ func (j *judged) handedOn(c *claim, at, next time.Duration) {
 	switch c.how {
 	case "finish":
 		if !w.wasStarted(c.run) && w.refused[c.run] == 0 && w.well(c) && c.cancelled == 0 {
-			w.violatedAt(c.won, "2: never lost", j.Name, "tick %s was claimed by %s, which was well, and not started", stamp(c.tick), c.replica.process)
+			w.violatedAt(c.won, "2: never lost", j.Name, "tick %s was claimed by %s, which was well, and not started",
+				stamp(c.tick), c.replica.process)
 		}
 		return
 	case "handover":
@@ -254,7 +263,8 @@ func (j *judged) handedOn(c *claim, at, next time.Duration) {
 			return
 		}
 		if j.plan.Refuses > 0 || len(w.plan.AppsDown) > 0 { // it may be refused until it is given up
-			j.checkPassedOver(c.settled, min(j.handedUntil(c, at), next, c.settled+leftAlone, w.forgotten(c.settled)), false)
+			j.checkPassedOver(c.settled, min(j.handedUntil(c, at), next, c.settled+leftAlone, w.forgotten(c.settled)),
+				false)
 			return
 		}
 		to = j.handedUntil(c, at)
@@ -268,7 +278,8 @@ func (j *judged) handedOn(c *claim, at, next time.Duration) {
 		}
 	case "reap", "requeue":
 		if w.well(c) && c.how == "reap" && !j.plan.Ignores {
-			w.violatedAt(c.settled, "2: never lost", j.Name, "the run for tick %s on %s, which was well, was taken over", stamp(c.tick), c.replica.process)
+			w.violatedAt(c.settled, "2: never lost", j.Name,
+				"the run for tick %s on %s, which was well, was taken over", stamp(c.tick), c.replica.process)
 		}
 		if !c.again || c.deaths >= takeovers || w.redis.claims.late[c.run] || w.replaced(c) {
 			return
@@ -281,8 +292,9 @@ func (j *judged) handedOn(c *claim, at, next time.Duration) {
 		return
 	}
 	if x, yes := j.missedIts(c.dueAgain(), min(to, next, w.forgotten(c.settled))); yes {
-		w.violatedAt(x, "2: never lost", j.Name, "tick %s was given back by %s at %s, could have been run again since %s, and was not by %s", stamp(c.tick),
-			c.how, c.settled, x, min(to, next))
+		w.violatedAt(x, "2: never lost", j.Name,
+			"tick %s was given back by %s at %s, could have been run again since %s, and was not by %s",
+			stamp(c.tick), c.how, c.settled, x, min(to, next))
 	}
 }
 
@@ -341,7 +353,9 @@ func (j *judged) patience() time.Duration {
 
 func (j *judged) idle(from, to time.Duration) bool {
 	lives := func(c claim) bool { return c.won < to && (c.settled == 0 || c.settled > from) }
-	if j.ConcurrencyPolicy == config.Allow && slices.ContainsFunc(j.claims, func(c claim) bool { return c.tick.Equal(j.asked) && lives(c) }) {
+	if j.ConcurrencyPolicy == config.Allow && slices.ContainsFunc(j.claims, func(c claim) bool {
+		return c.tick.Equal(j.asked) && lives(c)
+	}) {
 		return false
 	}
 	return !j.inItsWay(lives)
@@ -419,7 +433,8 @@ func (j *judged) judgeBirths() {
 		for _, x := range starts {
 			if by := x + w.noticed(); x >= starts[0] && by < to && !w.disturbed(-1, x, by, forgets, flushed) &&
 				w.healthy(x-time.Second, by, forgets, flushed) {
-				w.violatedAt(x, "2: never lost", j.Name, "Redis lost all at %s, and the job was not registered anew from %s to %s", lost, x, to)
+				w.violatedAt(x, "2: never lost", j.Name,
+					"Redis lost all at %s, and the job was not registered anew from %s to %s", lost, x, to)
 				break
 			}
 		}
@@ -452,13 +467,15 @@ func (j *judged) queuedTick(tick time.Time) *queued {
 // as Redis said so.
 func (j *judged) behindAnother(tick time.Time) bool {
 	return slices.ContainsFunc(j.world.redis.claims.asks, func(a *ask) bool {
-		return a.job == j.Name && a.tick.Equal(tick) && a.code == "OVERLAP" && (a.policy == string(config.Queue) || limitOf(a.policy) > 0) && a.table
+		return a.job == j.Name && a.tick.Equal(tick) && a.code == "OVERLAP" &&
+			(a.policy == string(config.Queue) || limitOf(a.policy) > 0) && a.table
 	})
 }
 
 // replacedInQueue reports whether a newer tick took a queued one's place before it was free to run.
 func (j *judged) replacedInQueue(tick time.Time, free time.Duration) bool {
-	return j.ConcurrencyPolicy == config.Replace && slices.ContainsFunc(j.world.redis.claims.queued, func(q queued) bool {
-		return q.job == j.Name && q.tick.After(tick) && q.at <= free
-	})
+	return j.ConcurrencyPolicy == config.Replace &&
+		slices.ContainsFunc(j.world.redis.claims.queued, func(q queued) bool {
+			return q.job == j.Name && q.tick.After(tick) && q.at <= free
+		})
 }

@@ -14,8 +14,9 @@ type network struct {
 	dice  dice
 	far   time.Duration // longest way of a message in good times
 
-	mu    sync.Mutex
-	used  map[time.Duration]bool // instants at which something arrives: never two at once, or their order would be left to chance
+	mu sync.Mutex
+	// instants at which something arrives: never two at once, or their order would be left to chance
+	used  map[time.Duration]bool
 	links map[*link]bool
 }
 
@@ -141,7 +142,8 @@ func (n *network) fate(l *link, way int, about *call) (delay time.Duration, lost
 	if n.far >= 100*time.Millisecond { // every other new connection takes too long for its first question there
 		deaf /= 2
 	}
-	if way == toClient && about.name == "settle" && about.args[argVerb] == "reap" && n.dice.chance(deaf, keys(forDeaf)...) {
+	if way == toClient && about.name == "settle" && about.args[argVerb] == "reap" &&
+		n.dice.chance(deaf, keys(forDeaf)...) {
 		return delay, true, n.dice.chance(0.5, keys(forHang)...)
 	}
 	loss, late, slow := max(here.loss, there.loss), max(here.late, there.late), max(here.slow, there.slow)

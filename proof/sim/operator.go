@@ -35,13 +35,15 @@ const operatorPlace = 99
 
 func newOperator(w *world) (*operator, error) {
 	r := &replica{world: w, place: operatorPlace, process: "op", dice: w.dice, key: text("op")}
-	o := &operator{world: w, client: lock.NewClient(redis.UniversalOptions{Addrs: []string{"redis:6379"}, Dialer: w.network.dialer(r)}, 0)}
+	o := &operator{world: w,
+		client: lock.NewClient(redis.UniversalOptions{Addrs: []string{"redis:6379"}, Dialer: w.network.dialer(r)}, 0)}
 	_, err := o.store()
 	return o, err
 }
 
 func (o *operator) store() (*service.Store, error) {
-	return service.New(o.client, serviceName, lock.Options{Fates: keepAll, WaitReplicas: o.world.plan.Confirms, Boottime: o.world.now})
+	return service.New(o.client, serviceName,
+		lock.Options{Fates: keepAll, WaitReplicas: o.world.plan.Confirms, Boottime: o.world.now})
 }
 
 // do runs one request until it is answered, for at most some seconds.
@@ -169,8 +171,11 @@ func (w *world) checkAnswered() {
 		if ids[a.id]++; ids[a.id] == 2 {
 			w.met["requests that shared an id"]++
 		}
-		if !slices.ContainsFunc(w.redis.claims.triggers, func(t queued) bool { return t.id == a.id && t.job == a.job && t.tick.Equal(a.tick) }) {
-			w.violatedAt(a.at, "asked again", a.job, "the request %s was answered with tick %s, which it has not made due", short(a.id), stamp(a.tick))
+		if !slices.ContainsFunc(w.redis.claims.triggers, func(t queued) bool {
+			return t.id == a.id && t.job == a.job && t.tick.Equal(a.tick)
+		}) {
+			w.violatedAt(a.at, "asked again", a.job,
+				"the request %s was answered with tick %s, which it has not made due", short(a.id), stamp(a.tick))
 		}
 	}
 }
@@ -230,7 +235,8 @@ func (c *claims) operated(q *call, code string) {
 		c.world.note(nil, q.args[argPause], q.job(), "", "", q.args[argEnds])
 		h := hold{job: q.job(), all: q.ofAll(), from: now, began: now}
 		for _, o := range c.held {
-			if o.job == h.job && o.all == h.all && o.to == 0 && (o.ends.IsZero() || o.ends.After(c.world.began.Add(now+c.world.offsetAt(now)))) {
+			if o.job == h.job && o.all == h.all && o.to == 0 &&
+				(o.ends.IsZero() || o.ends.After(c.world.began.Add(now+c.world.offsetAt(now)))) {
 				h.began = o.began
 			}
 		}
@@ -256,8 +262,8 @@ func (c *claims) askedAgain(q *call, was, d done) {
 	}
 	c.world.met["asked again"]++
 	if was.ticks != d.ticks {
-		c.world.violated("asked again", d.job, "the request %s was answered with tick %s, and asked again with %s: it is run twice",
-			short(q.request()), was.ticks, d.ticks)
+		c.world.violated("asked again", d.job, "the request %s was answered with tick %s, and asked again with %s: "+
+			"it is run twice", short(q.request()), was.ticks, d.ticks)
 	}
 }
 
@@ -294,7 +300,9 @@ func (w *world) liftedTo(h hold) time.Duration {
 // notFollowed reports whether Redis' clock had stepped so shortly before an instant that not all replicas followed it
 // yet.
 func (w *world) notFollowed(at time.Duration) bool {
-	return slices.ContainsFunc(w.phases(), func(p phase) bool { return p.from > 0 && p.from <= at && at <= p.from+followed })
+	return slices.ContainsFunc(w.phases(), func(p phase) bool {
+		return p.from > 0 && p.from <= at && at <= p.from+followed
+	})
 }
 
 // unheard is how long after a step of Redis' clock no heartbeat may look recent, by which an operator could tell whose
@@ -306,7 +314,9 @@ const unheard = 6 * time.Second
 func (w *world) heldAhead(job string, tick time.Time) bool {
 	return slices.ContainsFunc(w.redis.claims.held, func(h hold) bool {
 		return h.job == job && h.to != 0 && tick.Sub(w.began) <= w.liftedTo(h) &&
-			slices.ContainsFunc(w.phases(), func(p phase) bool { return p.from > 0 && p.from <= h.to && h.to <= p.from+unheard })
+			slices.ContainsFunc(w.phases(), func(p phase) bool {
+				return p.from > 0 && p.from <= h.to && h.to <= p.from+unheard
+			})
 	})
 }
 
@@ -348,7 +358,9 @@ func (w *world) checkPaused() {
 			}
 			at, first := w.redis.claims.askedAt(c)
 			if c.isByHand() && (!first || at >= h.began-2*time.Millisecond) {
-				continue // it had begun before, or was asked for in the pause: Redis counts in milliseconds, and a trigger's tick is the next one
+				// it had begun before, or was asked for in the pause: Redis counts in milliseconds, and a trigger's
+				// tick is the next one
+				continue
 			}
 			if first {
 				w.met["waited by hand as a pause began"]++
@@ -358,7 +370,8 @@ func (w *world) checkPaused() {
 			}
 			// A due tick waits for the end of the pause, unless it lies outside the pause.
 			if h.ends.IsZero() || c.tick.Before(h.ends) && (c.table || w.began.Add(c.won).Before(h.ends)) {
-				w.violatedAt(c.won, "pause", c.job, "tick %s (%s) was claimed at %s, in a pause from %s", stamp(c.tick), c.kind, c.won, h.from)
+				w.violatedAt(c.won, "pause", c.job, "tick %s (%s) was claimed at %s, in a pause from %s",
+					stamp(c.tick), c.kind, c.won, h.from)
 			}
 		}
 	}
@@ -380,15 +393,20 @@ func (w *world) checkResumed() {
 		}
 		tick := w.next(j, w.began.Add(h.to))
 		due := w.dueOf(j, tick)
-		again := slices.ContainsFunc(w.redis.claims.held, func(o hold) bool { return o.job == h.job && o.from >= h.to && o.from <= due+prompt })
-		if again || tick.Sub(w.began)-h.to > justBefore || due+prompt > w.plan.Lasts-settling || w.disturbed(-1, h.from, due+prompt) ||
-			!w.fit(h.job, due, due+prompt) || w.pausedAt(j, tick) || w.lostAllBetween(h.from, due) {
+		again := slices.ContainsFunc(w.redis.claims.held, func(o hold) bool {
+			return o.job == h.job && o.from >= h.to && o.from <= due+prompt
+		})
+		if again || tick.Sub(w.began)-h.to > justBefore || due+prompt > w.plan.Lasts-settling ||
+			w.disturbed(-1, h.from, due+prompt) || !w.fit(h.job, due, due+prompt) || w.pausedAt(j, tick) ||
+			w.lostAllBetween(h.from, due) {
 			continue
 		}
 		w.met["ticks of jobs that were just resumed"]++
-		if !slices.ContainsFunc(w.redis.claims.all, func(c *claim) bool { return c.job == h.job && c.tick.Equal(tick) }) &&
-			!slices.ContainsFunc(w.redis.claims.asks, func(a *ask) bool { return a.job == h.job && a.tick.Equal(tick) && a.settles() }) {
-			w.violatedAt(due, "2: never lost", h.job, "the job was resumed at %s, and tick %s, which came due at %s, was not claimed", h.to, stamp(tick), due)
+		claimed := func(c *claim) bool { return c.job == h.job && c.tick.Equal(tick) }
+		settled := func(a *ask) bool { return a.job == h.job && a.tick.Equal(tick) && a.settles() }
+		if !slices.ContainsFunc(w.redis.claims.all, claimed) && !slices.ContainsFunc(w.redis.claims.asks, settled) {
+			w.violatedAt(due, "2: never lost", h.job,
+				"the job was resumed at %s, and tick %s, which came due at %s, was not claimed", h.to, stamp(tick), due)
 		}
 	}
 }

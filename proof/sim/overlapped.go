@@ -34,7 +34,8 @@ func (w *world) checkSkipped() {
 	for _, name := range w.plan.names() {
 		runs := w.runsOf(name)
 		for _, l := range w.lives(name) {
-			if l.Guarantee == config.EveryReplica || l.Suspend || l.ConcurrencyPolicy == config.Allow && l.Concurrency == 0 {
+			if l.Guarantee == config.EveryReplica || l.Suspend ||
+				l.ConcurrencyPolicy == config.Allow && l.Concurrency == 0 {
 				continue
 			}
 			w.judgeSkipped(&l, runs, starts)
@@ -53,8 +54,8 @@ func (w *world) judgeSkipped(l *life, runs []*lived, starts map[ofTick]*run) {
 		if l.ConcurrencyPolicy == config.Queue || l.Missed == config.All {
 			but = "" // what waits does; and one that was not told of the overlap fires it as missed
 		}
-		if due < l.from+asked || w.disturbed(-1, due-time.Second, due+asked, but) || !w.healthy(due-time.Second, due+asked, but) ||
-			w.paused(l.Name, due-time.Second, due+asked) {
+		if due < l.from+asked || w.disturbed(-1, due-time.Second, due+asked, but) ||
+			!w.healthy(due-time.Second, due+asked, but) || w.paused(l.Name, due-time.Second, due+asked) {
 			continue
 		}
 		if l.ConcurrencyPolicy == config.Replace {
@@ -76,14 +77,15 @@ func (w *world) judgeSkipped(l *life, runs []*lived, starts map[ofTick]*run) {
 			w.met["waited for the end of a run"]++
 			waited[in] = tick
 		case l.ConcurrencyPolicy == config.Queue:
-			w.violatedAt(due, "3: one tick waits", l.Name,
-				"ticks %s and %s both came due while the run of tick %s on %s lived (%s to %s), and the second was fired as well, at %s",
+			w.violatedAt(due, "3: one tick waits", l.Name, "ticks %s and %s both came due "+
+				"while the run of tick %s on %s lived (%s to %s), and the second was fired as well, at %s",
 				stamp(waited[in]), stamp(tick), stamp(in.claim.tick), in.claim.replica.process, in.from, in.to, s.start)
 		case l.Concurrency > 0 && w.redis.claims.listed(l.Name, tick) > 0:
 			w.met["waited beside as many runs as may, with missed ticks before it"]++
 		case l.Guarantee == config.AtLeastOnce && w.forgotten(due) < s.start:
 			w.met["an overlap that was lost with all data"]++
-		case w.disturbed(-1, due, due+asked) && (s.replica.began > due || w.disturbed(s.replica.place, due, due+asked, redisFull)):
+		case w.disturbed(-1, due, due+asked) &&
+			(s.replica.began > due || w.disturbed(s.replica.place, due, due+asked, redisFull)):
 			// Memory was full: it could not be written down for a replica that came later, or was away.
 			w.met["an overlap that could not be written"]++
 		default:
@@ -109,10 +111,10 @@ func (w *world) judgeReplaced(l *life, runs []*lived, tick time.Time, due time.D
 	by := due + w.nudge() + slack
 	for _, in := range runs {
 		r, p := in.run, in.claim.replica
-		if r.start > due-slack || r.over != 0 && r.over <= due+slack || in.claim.tick.Equal(tick) || in.claim.how == "lost" ||
-			in.claim.how == "forgotten" ||
-			p.isDead() || p.drains() && p.endsAt() <= by || w.disturbed(p.place, due-recovery, by) || w.disturbed(-1, due-recovery, by) ||
-			by > w.plan.Lasts || p.began+recovery > due {
+		if r.start > due-slack || r.over != 0 && r.over <= due+slack || in.claim.tick.Equal(tick) ||
+			in.claim.how == "lost" || in.claim.how == "forgotten" || p.isDead() || p.drains() && p.endsAt() <= by ||
+			w.disturbed(p.place, due-recovery, by) || w.disturbed(-1, due-recovery, by) || by > w.plan.Lasts ||
+			p.began+recovery > due {
 			continue
 		}
 		w.met["to be replaced"]++
@@ -141,7 +143,8 @@ func (w *world) runsOf(job string) (all []*lived) {
 	}
 	for _, r := range w.runs { // with the attempt that was the last
 		if b := began[r.ID]; b != nil && r.start > b.start {
-			began[r.ID] = &run{Run: r.Run, replica: r.replica, start: b.start, over: r.over, cause: r.cause, end: r.end, status: r.status}
+			began[r.ID] = &run{Run: r.Run, replica: r.replica, start: b.start, over: r.over, cause: r.cause,
+				end: r.end, status: r.status}
 		}
 	}
 	for _, c := range w.redis.claims.all {
@@ -199,7 +202,8 @@ func (w *world) checkSuperseded() {
 		w.met["claimed from the table"]++
 		next := w.dueOf(j, w.next(j, a.tick))
 		if a.at > next+slack+2*w.plan.Far && w.firstWon(a) {
-			w.violatedAt(a.at, "1: superseded", a.job, "a copy that was sent at %s claimed tick %s at %s, when the next one had been due since %s",
+			w.violatedAt(a.at, "1: superseded", a.job,
+				"a copy that was sent at %s claimed tick %s at %s, when the next one had been due since %s",
 				a.sent, stamp(a.tick), a.at, next)
 		}
 	}

@@ -19,7 +19,7 @@ type Plan struct {
 	Local    bool          // the table says `clock: local`
 	Own      bool          // it does, and the replicas' clocks agree well enough for all checks to hold
 	Settles  time.Duration // when Redis' clock has reached the ticks for which replicas that are ahead wake first
-	Behind   int           // the replica (1 = the first) whose clock is so far behind that ticks come late for it; 0 = none
+	Behind   int           // the replica (1 = the first) with a clock so far behind that ticks come late; 0 = none
 	Replicas []Replica
 	Far      time.Duration // longest way of a message in good times
 	Faults   []Fault
@@ -111,7 +111,8 @@ func NewPlan(seed uint64) *Plan {
 		p.Jobs = append(p.Jobs, newJob(r, i))
 	}
 	for range 2 + r.IntN(3) {
-		p.Replicas = append(p.Replicas, Replica{Begins: upTo(r, 2*time.Second), Skew: upTo(r, 10*time.Second) - 5*time.Second})
+		p.Replicas = append(p.Replicas, Replica{Begins: upTo(r, 2*time.Second),
+			Skew: upTo(r, 10*time.Second) - 5*time.Second})
 	}
 	p.Lasts = 30*time.Second + upTo(r, 15*time.Second)
 	if r.IntN(10) > 0 {
@@ -125,7 +126,9 @@ func NewPlan(seed uint64) *Plan {
 	if !p.made() {
 		p.reloads()
 	}
-	if slices.ContainsFunc(p.Reloads, func(x Reload) bool { return x.Kind == "leaves" || x.Kind == "renamed" || x.Kind == "named back" }) {
+	if slices.ContainsFunc(p.Reloads, func(x Reload) bool {
+		return x.Kind == "leaves" || x.Kind == "renamed" || x.Kind == "named back"
+	}) {
 		p.Lasts += 6 * time.Second // the lease of a job that has left is not known, and taken to be fifteen seconds
 	}
 	for _, f := range p.Faults { // a run whose lease is long is taken over as long after Redis is back
@@ -139,18 +142,19 @@ func NewPlan(seed uint64) *Plan {
 
 func newJob(r *rand.Rand, i int) Job {
 	j := Job{
-		Name:      fmt.Sprintf("j%d", i+1),
-		Period:    time.Duration(pick(r, 1, 2, 3, 5, 5, 7, 10, 10)) * time.Second,
-		Guarantee: pick(r, "at-most-once", "at-most-once", "at-most-once", "at-most-once", "at-least-once", "at-least-once", "at-least-once", "every-replica"),
-		Policy:    pick(r, "Forbid", "Forbid", "Forbid", "Allow", "Queue", "Replace"),
-		Missed:    pick(r, "latest", "latest", "all", "skip"),
-		Backoff:   pick(r, 2*time.Millisecond, 500*time.Millisecond),
-		TTL:       time.Duration(pick(r, 2, 3, 4, 5)) * time.Second,
-		Delay:     pick(r, 0, time.Second, 2*time.Second),
-		Timeout:   time.Duration(pick(r, 3, 8, 20)) * time.Second,
-		Refuses:   pick(r, 0, 0, 0, 0.1, 0.5),
-		Ignores:   r.IntN(6) == 0,
-		Ends:      pick(r, "", "", "", "", "fails", "declines"),
+		Name:   fmt.Sprintf("j%d", i+1),
+		Period: time.Duration(pick(r, 1, 2, 3, 5, 5, 7, 10, 10)) * time.Second,
+		Guarantee: pick(r, "at-most-once", "at-most-once", "at-most-once", "at-most-once", "at-least-once",
+			"at-least-once", "at-least-once", "every-replica"),
+		Policy:  pick(r, "Forbid", "Forbid", "Forbid", "Allow", "Queue", "Replace"),
+		Missed:  pick(r, "latest", "latest", "all", "skip"),
+		Backoff: pick(r, 2*time.Millisecond, 500*time.Millisecond),
+		TTL:     time.Duration(pick(r, 2, 3, 4, 5)) * time.Second,
+		Delay:   pick(r, 0, time.Second, 2*time.Second),
+		Timeout: time.Duration(pick(r, 3, 8, 20)) * time.Second,
+		Refuses: pick(r, 0, 0, 0, 0.1, 0.5),
+		Ignores: r.IntN(6) == 0,
+		Ends:    pick(r, "", "", "", "", "fails", "declines"),
 	}
 	j.Takes = pick(r, [2]time.Duration{}, [2]time.Duration{0, 100 * time.Millisecond}, [2]time.Duration{0, j.Period},
 		[2]time.Duration{j.Period / 2, 3 * j.Period / 2}, [2]time.Duration{j.Period, 3 * j.Period})
@@ -166,13 +170,15 @@ func newJob(r *rand.Rand, i int) Job {
 // misfortunes draws the faults. Most seeds have few, so that what comes of one is not excused by the next.
 func (p *Plan) misfortunes(r *rand.Rand) {
 	for range pick(r, 1, 1, 2, 2, 3, 5) {
-		f := Fault{At: 6*time.Second + upTo(r, p.Lasts-10*time.Second), Replica: r.IntN(len(p.Replicas)+2) % len(p.Replicas)}
+		f := Fault{At: 6*time.Second + upTo(r, p.Lasts-10*time.Second),
+			Replica: r.IntN(len(p.Replicas)+2) % len(p.Replicas)}
 		if r.IntN(2) == 0 {
 			f.Replica = -1
 		}
 		f.For = 500*time.Millisecond + upTo(r, 10*time.Second)
-		f.Kind = pick(r, "crash", "crash", "crash", "stop", "stall", "stall", "stall", "cut", "void", "lossy", "lossy", "late", "late", "jump",
-			"redis refuses", "redis void", "redis lossy", "redis restarts", forgets, "redis steps")
+		f.Kind = pick(r, "crash", "crash", "crash", "stop", "stall", "stall", "stall", "cut", "void", "lossy", "lossy",
+			"late", "late", "jump", "redis refuses", "redis void", "redis lossy", "redis restarts", forgets,
+			"redis steps")
 		switch f.Kind {
 		case "jump":
 			f.By = upTo(r, 10*time.Second) - 5*time.Second
@@ -249,8 +255,10 @@ func (p *Plan) Table(v version) string {
 		fmt.Fprintf(&b, "  - name: %s\n%s    %s\n    guarantee: %s\n    timeout: %s\n",
 			j.Name, j.text(), j.does(), j.Guarantee, j.Timeout)
 		if j.Guarantee != "every-replica" {
-			fmt.Fprintf(&b, "    concurrencyPolicy: %s\n    lock: {ttl: %s, safetyDelay: %s}\n    missed: %s\n", j.Policy, j.TTL, j.Delay, j.Missed)
-			b.WriteString("    notify: {url: \"http://127.0.0.1:1/ping\", change: {url: \"http://127.0.0.1:1/change\"}}\n")
+			fmt.Fprintf(&b, "    concurrencyPolicy: %s\n    lock: {ttl: %s, safetyDelay: %s}\n    missed: %s\n",
+				j.Policy, j.TTL, j.Delay, j.Missed)
+			b.WriteString("    notify: {url: \"http://127.0.0.1:1/ping\", change: {url: " +
+				"\"http://127.0.0.1:1/change\"}}\n")
 			if j.Limit > 0 && j.Policy == "Allow" {
 				fmt.Fprintf(&b, "    concurrency: %d\n", j.Limit)
 			}
@@ -305,13 +313,15 @@ func (p *Plan) String() string {
 		fmt.Fprintf(&b, "%d timers, set from %s on, due from %s on\n", n, p.Timers[0].Set, p.Timers[0].Due)
 	}
 	for _, j := range p.Jobs {
-		fmt.Fprintf(&b, "%s: takes %s to %s; %s; refuses %g; ignores its end: %t\n", j.Name, j.Takes[0], j.Takes[1], cmp.Or(j.Ends, "succeeds"), j.Refuses, j.Ignores)
+		fmt.Fprintf(&b, "%s: takes %s to %s; %s; refuses %g; ignores its end: %t\n",
+			j.Name, j.Takes[0], j.Takes[1], cmp.Or(j.Ends, "succeeds"), j.Refuses, j.Ignores)
 	}
 	for i, r := range p.Replicas {
 		fmt.Fprintf(&b, "r%d: from %s, clock %+.3fs\n", i+1, r.Begins, r.Skew.Seconds())
 	}
 	for _, f := range p.Faults {
-		fmt.Fprintf(&b, "fault at %s: %s, replica %d, for %s, by %s %s\n", f.At, f.Kind, f.Replica+1, f.For, f.By, f.After)
+		fmt.Fprintf(&b, "fault at %s: %s, replica %d, for %s, by %s %s\n",
+			f.At, f.Kind, f.Replica+1, f.For, f.By, f.After)
 	}
 	for _, o := range p.Orders {
 		fmt.Fprintf(&b, "order at %s: %s %s for %s\n", o.At, o.Kind, o.Job, o.For)
@@ -320,7 +330,8 @@ func (p *Plan) String() string {
 		fmt.Fprintf(&b, "table at %s: %s %s %s", x.At, x.Kind, x.Job, x.To)
 		for _, j := range p.versions[i+1].jobs {
 			if j.Name == x.Job {
-				fmt.Fprintf(&b, ": every %s, jitter %s, timeout %s, %s, %s, zone %q", j.Period, j.Jitter, j.Timeout, j.Policy, j.Guarantee, j.Zone)
+				fmt.Fprintf(&b, ": every %s, jitter %s, timeout %s, %s, %s, zone %q",
+					j.Period, j.Jitter, j.Timeout, j.Policy, j.Guarantee, j.Zone)
 			}
 		}
 		for place, lag := range x.Late {

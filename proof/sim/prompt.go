@@ -44,7 +44,8 @@ func (w *world) judgeHandover(c *claim, after []*claim) {
 		return
 	}
 	at, _ := w.dueAt(c.tick)
-	if next, ok := w.dueAt(w.next(j, c.tick)); !ok || next <= by || j.StartingDeadline > 0 && at+j.StartingDeadline <= by {
+	if next, ok := w.dueAt(w.next(j, c.tick)); !ok || next <= by ||
+		j.StartingDeadline > 0 && at+j.StartingDeadline <= by {
 		return // a newer tick is due, or it is too late for this one
 	}
 	w.met["handed over in good times"]++
@@ -53,7 +54,8 @@ func (w *world) judgeHandover(c *claim, after []*claim) {
 			return // this tick, or a newer one
 		}
 	}
-	w.violatedAt(c.settled, "prompt", c.job, "tick %s was handed over at %s, and no replica had it by %s", stamp(c.tick), c.settled, by)
+	w.violatedAt(c.settled, "prompt", c.job, "tick %s was handed over at %s, and no replica had it by %s",
+		stamp(c.tick), c.settled, by)
 }
 
 // another reports whether a replica elsewhere is well, and has been there long enough to hear nudges.
@@ -85,7 +87,8 @@ func (w *world) judgeTakeover(c *claim, ttl time.Duration) {
 	}
 	w.met["taken over in good times"]++
 	if c.settled > by {
-		w.violatedAt(c.settled, "prompt", c.job, "tick %s was left by a replica that died at %s, and taken over at %s", stamp(c.tick), died, c.settled)
+		w.violatedAt(c.settled, "prompt", c.job, "tick %s was left by a replica that died at %s, and taken over at %s",
+			stamp(c.tick), died, c.settled)
 	}
 }
 
@@ -93,13 +96,15 @@ func (w *world) judgeTakeover(c *claim, ttl time.Duration) {
 func (w *world) judgeReplace(q queued) {
 	by := q.at + w.nudge()
 	place := q.behind.replica.place
-	if w.disturbed(place, q.at-recovery, by) || w.disturbed(-1, q.at-recovery, by) || q.behind.replica.began+recovery > q.at {
+	if w.disturbed(place, q.at-recovery, by) || w.disturbed(-1, q.at-recovery, by) ||
+		q.behind.replica.began+recovery > q.at {
 		return
 	}
 	w.met["replaced in good times"]++
 	for _, r := range w.runs {
 		if r.ID == q.behind.run && r.start <= q.at && r.over > by && r.end != 0 {
-			w.violatedAt(q.at, "prompt", q.job, "the run of tick %s was to be replaced from %s on, and told at %s", stamp(r.Tick), q.at, r.over)
+			w.violatedAt(q.at, "prompt", q.job, "the run of tick %s was to be replaced from %s on, and told at %s",
+				stamp(r.Tick), q.at, r.over)
 		}
 	}
 }

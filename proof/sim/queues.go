@@ -17,15 +17,16 @@ func (p *Plan) queues(r *rand.Rand) {
 	p.MaxRunning, p.Ready = 0, false
 	for i := range p.Jobs {
 		j := &p.Jobs[i]
-		j.Period, j.Policy, j.Missed = time.Duration(pick(r, 1, 2, 3))*time.Second, "Queue", pick(r, "latest", "latest", "all")
+		j.Period, j.Policy, j.Missed = time.Duration(pick(r, 1, 2, 3))*time.Second, "Queue",
+			pick(r, "latest", "latest", "all")
 		j.Jitter = min(j.Jitter, j.Period/4)
 		j.Takes = [2]time.Duration{11 * j.Period / 10, 16 * j.Period / 10}
 		j.Timeout, j.Deadline, j.TTL = 20*time.Second, 0, 3*time.Second
 		j.Guarantee = pick(r, "at-least-once", "at-most-once")
 	}
 	for at := 8 * time.Second; at < 34*time.Second; at += 5*time.Second + upTo(r, 3*time.Second) {
-		p.Faults = append(p.Faults, Fault{At: at, Kind: pick(r, "redis refuses", redisStalls, "crash", "stop"), Replica: -1,
-			For: 300*time.Millisecond + upTo(r, 3*time.Second)})
+		p.Faults = append(p.Faults, Fault{At: at, Kind: pick(r, "redis refuses", redisStalls, "crash", "stop"),
+			Replica: -1, For: 300*time.Millisecond + upTo(r, 3*time.Second)})
 	}
 }
 
@@ -48,11 +49,13 @@ func (s *store) checkQueue(a *ask) {
 	switch behind := s.mini.HGet(keys+"job:"+a.job, "behind"); {
 	case a.code == "QUEUED" && len(a.list) == 0:
 		if i >= 0 || strings.Count(behind, "+") > 1 {
-			s.world.violated("3: one tick waits", a.job, "tick %s was made to wait beside another: %q, due %q", stamp(a.tick), behind, due)
+			s.world.violated("3: one tick waits", a.job, "tick %s was made to wait beside another: %q, due %q",
+				stamp(a.tick), behind, due)
 		}
 	case a.code == "OVERLAP":
 		if i < 0 && !strings.Contains(behind, "+") {
-			s.world.violated("3: one tick waits", a.job, "tick %s was refused for good, and no tick waits: %q, due %q", stamp(a.tick), behind, due)
+			s.world.violated("3: one tick waits", a.job, "tick %s was refused for good, and no tick waits: %q, due %q",
+				stamp(a.tick), behind, due)
 		}
 	}
 }
@@ -61,15 +64,16 @@ func (s *store) checkQueue(a *ask) {
 func (p *Plan) limits(r *rand.Rand) {
 	p.willing(r)
 	j := &p.Jobs[0]
-	j.Period, j.Policy, j.Limit, j.Missed = time.Duration(pick(r, 1, 2, 3))*time.Second, "Allow", 1+r.IntN(3), pick(r, "latest", "all")
+	j.Period, j.Policy, j.Limit, j.Missed = time.Duration(pick(r, 1, 2, 3))*time.Second, "Allow", 1+r.IntN(3),
+		pick(r, "latest", "all")
 	j.Jitter, j.Suspend, j.TTL = min(j.Jitter, j.Period/4), false, time.Duration(pick(r, 3, 5))*time.Second
 	j.Takes = [2]time.Duration{j.Period, 5 * j.Period}
 	j.Timeout, j.Deadline = 20*time.Second, 0
 	j.Guarantee = pick(r, "at-least-once", "at-most-once")
 	p.MaxRunning = pick(r, 0, 0, 1, 2)
 	for at := 8 * time.Second; at < 34*time.Second; at += 5*time.Second + upTo(r, 5*time.Second) {
-		p.Faults = append(p.Faults, Fault{At: at, Kind: pick(r, "redis refuses", redisStalls, "crash", "crash", "stop"), Replica: -1,
-			For: 300*time.Millisecond + upTo(r, 3*time.Second)})
+		p.Faults = append(p.Faults, Fault{At: at, Kind: pick(r, "redis refuses", redisStalls, "crash", "crash", "stop"),
+			Replica: -1, For: 300*time.Millisecond + upTo(r, 3*time.Second)})
 	}
 }
 
@@ -88,6 +92,7 @@ func (s *store) checkLimit(a *ask) {
 	}
 	live := strings.Fields(s.mini.HGet("solotick:{"+serviceName+"}:job:"+a.job, "runs"))
 	if a.code == "WON" && len(live) > limit || a.code == "OVERLAP" && len(live) < limit {
-		s.world.violated("3: a limit", a.job, "%s for tick %s: %d runs live, and %d may", a.code, stamp(a.tick), len(live), limit)
+		s.world.violated("3: a limit", a.job, "%s for tick %s: %d runs live, and %d may",
+			a.code, stamp(a.tick), len(live), limit)
 	}
 }

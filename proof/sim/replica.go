@@ -70,7 +70,8 @@ func (w *world) startAt(place int, where string) error {
 	w.mu.Unlock()
 	p := w.plan.Replicas[place]
 	r := &replica{world: w, place: place, process: fmt.Sprintf("r%d.%d", place+1, n), name: fmt.Sprintf("r%d", place+1),
-		registry: prometheus.NewRegistry(), skew: p.Skew, began: w.now(), done: make(chan struct{}), ended: make(chan struct{}), dice: w.dice, left: map[string]bool{}}
+		registry: prometheus.NewRegistry(), skew: p.Skew, began: w.now(), done: make(chan struct{}),
+		ended: make(chan struct{}), dice: w.dice, left: map[string]bool{}}
 	r.key, r.version, r.callbacks = text(r.process), v, callback.New(r.name+":9748")
 	r.client = lock.NewClient(redis.UniversalOptions{Addrs: []string{"redis:6379"}, Dialer: w.network.dialer(r)}, 0)
 	store, err := service.New(r.client, serviceName, lock.Options{Fates: keepAll, WaitReplicas: w.plan.Confirms,
@@ -82,12 +83,13 @@ func (w *world) startAt(place int, where string) error {
 		return err
 	}
 	s, err := sidecar.New(sidecar.Options{
-		Table: w.tables[v], Store: store, Replica: r.name, Version: "sim", Process: r.uuid, Died: r.before, Registerer: r.registry,
-		Log:      slog.New(&journal{replica: r}),
-		Executor: func(j config.Job) execute.Executor { return &executor{replica: r, job: w.plan.job(j.Name)} },
-		Prober:   func(config.Ready) sidecar.Prober { return prober{r} },
-		Notify:   crier{r},
-		Wall:     r.wall,
+		Table: w.tables[v], Store: store, Replica: r.name, Version: "sim", Process: r.uuid, Died: r.before,
+		Registerer: r.registry,
+		Log:        slog.New(&journal{replica: r}),
+		Executor:   func(j config.Job) execute.Executor { return &executor{replica: r, job: w.plan.job(j.Name)} },
+		Prober:     func(config.Ready) sidecar.Prober { return prober{r} },
+		Notify:     crier{r},
+		Wall:       r.wall,
 		Nap: func(d time.Duration) {
 			time.Sleep(d)
 			r.stall.wait()

@@ -17,12 +17,13 @@ func (w *world) checkReturned() {
 			}
 			if at, first := w.redis.claims.askedAt(&c); c.isByHand() {
 				if first && at < left.at && c.attempt == 1 && !w.redis.claims.forgot(c.won) {
-					w.violatedAt(r.start, "table", r.Job, "tick %s, which somebody asked for at %s, waited when the job left (by %s), and was fired at %s",
-						stamp(r.Tick), at, left.at, r.start)
+					w.violatedAt(r.start, "table", r.Job, "tick %s, which somebody asked for at %s, "+
+						"waited when the job left (by %s), and was fired at %s", stamp(r.Tick), at, left.at, r.start)
 				}
 				continue
 			}
-			if j := row(r.replica.sidecar.Table(), r.Job); !w.stepped && !w.plan.Local && j != nil && w.dueOf(j, r.Tick) < left.at {
+			if j := row(r.replica.sidecar.Table(), r.Job); !w.stepped && !w.plan.Local && j != nil &&
+				w.dueOf(j, r.Tick) < left.at {
 				w.violatedAt(r.start, "table", r.Job,
 					"tick %s of before the job left the table (Redis knew by %s) and came back (at %s) was fired at %s",
 					stamp(r.Tick), left.at, back, r.start)

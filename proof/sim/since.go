@@ -39,8 +39,8 @@ func (w *world) checkSince() {
 	for _, r := range w.runs {
 		if service.IsTimer(r.Job) || r.Token == 0 {
 			if !r.Since.IsZero() {
-				w.violatedAt(r.start, "since", r.Job, "tick %s was told that %s had succeeded, and nobody keeps its successes",
-					stamp(r.Tick), stamp(r.Since))
+				w.violatedAt(r.start, "since", r.Job, "tick %s was told that %s had succeeded, "+
+					"and nobody keeps its successes", stamp(r.Tick), stamp(r.Since))
 			}
 			continue
 		}
@@ -120,8 +120,9 @@ func (w *world) judgeSame(before, r *run, c *claim) {
 		w.met["told the same after a newer success"]++
 	}
 	if !before.Since.Equal(r.Since) {
-		w.violatedAt(r.start, "since", r.Job, "tick %s, claimed first at %s, was told by %s that %s had succeeded, and by %s (%s) that %s had",
-			stamp(r.Tick), c.won, before.replica.process, orNone(before.Since), r.replica.process, r.Kind, orNone(r.Since))
+		w.violatedAt(r.start, "since", r.Job, "tick %s, claimed first at %s, was told by %s that %s had succeeded, "+
+			"and by %s (%s) that %s had", stamp(r.Tick), c.won, before.replica.process, orNone(before.Since),
+			r.replica.process, r.Kind, orNone(r.Since))
 	}
 }
 
@@ -145,14 +146,15 @@ func (w *world) judgeSince(r *run, c *claim) {
 	case r.Since.IsZero() && !perhaps.Before(r.Tick):
 		w.met["told of no success, since a newer tick has succeeded"]++
 	case !sure.Before(r.Tick) || r.Since.Before(sure):
-		w.violatedAt(r.start, "since", r.Job, "tick %s, claimed first at %s, was told that %s had succeeded, and the newest one was %s",
-			stamp(r.Tick), c.won, orNone(r.Since), orNone(sure))
-	case !r.Since.Before(r.Tick) || !slices.ContainsFunc(c.known, func(s success) bool { return s.tick.Equal(r.Since) }):
-		w.violatedAt(r.start, "since", r.Job, "tick %s, claimed first at %s, was told that %s had succeeded, which Redis was not told",
-			stamp(r.Tick), c.won, orNone(r.Since))
+		w.violatedAt(r.start, "since", r.Job, "tick %s, claimed first at %s, was told that %s had succeeded, "+
+			"and the newest one was %s", stamp(r.Tick), c.won, orNone(r.Since), orNone(sure))
+	case !r.Since.Before(r.Tick) ||
+		!slices.ContainsFunc(c.known, func(s success) bool { return s.tick.Equal(r.Since) }):
+		w.violatedAt(r.start, "since", r.Job, "tick %s, claimed first at %s, was told that %s had succeeded, "+
+			"which Redis was not told", stamp(r.Tick), c.won, orNone(r.Since))
 	case !w.didSucceed(r.Job, r.Since, c.won):
-		w.violatedAt(r.start, "since", r.Job, "tick %s, claimed first at %s, was told that %s had succeeded, and no app had answered so",
-			stamp(r.Tick), c.won, orNone(r.Since))
+		w.violatedAt(r.start, "since", r.Job, "tick %s, claimed first at %s, was told that %s had succeeded, "+
+			"and no app had answered so", stamp(r.Tick), c.won, orNone(r.Since))
 	default:
 		w.met["told since when"]++
 	}
@@ -161,14 +163,16 @@ func (w *world) judgeSince(r *run, c *claim) {
 // sharesTick reports whether another run of a tick was claimed before, and had not surely ended.
 func (w *world) sharesTick(c *claim) bool {
 	return slices.ContainsFunc(w.redis.claims.all, func(o *claim) bool {
-		return o != c && o.job == c.job && o.tick.Equal(c.tick) && o.won <= c.won && (o.how != "finish" || o.settled >= c.won)
+		return o != c && o.job == c.job && o.tick.Equal(c.tick) && o.won <= c.won &&
+			(o.how != "finish" || o.settled >= c.won)
 	})
 }
 
 // didSucceed reports whether an app had done the work of a tick by then, under a lock.
 func (w *world) didSucceed(job string, tick time.Time, by time.Duration) bool {
 	return slices.ContainsFunc(w.runs, func(r *run) bool {
-		return r.Job == job && r.Tick.Equal(tick) && r.Token != 0 && r.Kind != "manual" && r.status == execute.Succeeded && r.end <= by
+		return r.Job == job && r.Tick.Equal(tick) && r.Token != 0 && r.Kind != "manual" &&
+			r.status == execute.Succeeded && r.end <= by
 	})
 }
 

@@ -28,18 +28,22 @@ func (p *Plan) contended(r *rand.Rand) {
 		j.Takes = [2]time.Duration{j.Period / 2, j.Period}
 	}
 	due := &p.Jobs[0]
-	due.Priority, due.Policy, due.Missed = pick(r, 0, 5, 9), pick(r, "Forbid", "Queue", "Replace", "Replace", "Allow"), pick(r, "latest", "all")
+	due.Priority, due.Policy, due.Missed = pick(r, 0, 5, 9), pick(r, "Forbid", "Queue", "Replace", "Replace", "Allow"),
+		pick(r, "latest", "all")
 	due.Guarantee, due.TTL = pick(r, "at-least-once", "at-least-once", "at-most-once"), 3*time.Second
 	due.Period = time.Duration(pick(r, 7, 10, 13)) * time.Second
-	due.Takes = pick(r, [2]time.Duration{0, due.Period / 3}, [2]time.Duration{due.Period / 2, due.Period}, [2]time.Duration{due.Period, 2 * due.Period})
+	due.Takes = pick(r, [2]time.Duration{0, due.Period / 3}, [2]time.Duration{due.Period / 2, due.Period},
+		[2]time.Duration{due.Period, 2 * due.Period})
 	for at := 8 * time.Second; at < 30*time.Second; at += 4*time.Second + upTo(r, 8*time.Second) {
 		switch pick(r, "trigger", "trigger", "timer", "timer", "crash") {
 		case "trigger":
 			p.Orders = append(p.Orders, Order{At: at, Kind: "trigger", Job: due.Name})
 		case "timer":
-			p.Timers = append(p.Timers, TimerPlan{ID: fmt.Sprintf("t%d", len(p.Timers)+1), Set: at - 2*time.Second, Due: at})
+			p.Timers = append(p.Timers, TimerPlan{ID: fmt.Sprintf("t%d", len(p.Timers)+1),
+				Set: at - 2*time.Second, Due: at})
 		case "crash":
-			p.Faults = append(p.Faults, Fault{At: at, Kind: "crash", Replica: -1, For: 500*time.Millisecond + upTo(r, 3*time.Second)})
+			p.Faults = append(p.Faults, Fault{At: at, Kind: "crash", Replica: -1,
+				For: 500*time.Millisecond + upTo(r, 3*time.Second)})
 		}
 	}
 	if len(p.Replicas) > 1 && r.IntN(3) == 0 {
@@ -67,18 +71,21 @@ func (j *judged) checkPassedOver(from, to time.Duration, passes bool) {
 		}
 		came, yields := j.before(c)
 		x := came - slack - w.inLine() // whatever was in its way until then
-		if !yields || x < max(from, j.first) || !j.idle(x-j.Lock.SafetyDelay, c.won+slack) || !passes && w.paused(j.Name, x, c.won) ||
-			w.disturbed(-1, x-recovery, c.won) || w.disturbed(c.replica.place, x-recovery, c.won) || c.replica.began+recovery > x ||
-			c.replica.drains() && c.replica.endsAt() <= c.won || isDown(w.plan.AppsDown, c.replica.place, x-recovery, c.won) ||
+		if !yields || x < max(from, j.first) || !j.idle(x-j.Lock.SafetyDelay, c.won+slack) ||
+			!passes && w.paused(j.Name, x, c.won) || w.disturbed(-1, x-recovery, c.won) ||
+			w.disturbed(c.replica.place, x-recovery, c.won) || c.replica.began+recovery > x ||
+			c.replica.drains() && c.replica.endsAt() <= c.won ||
+			isDown(w.plan.AppsDown, c.replica.place, x-recovery, c.won) ||
 			w.swaps(c.replica, from, c.won) || // all that wait are in line anew when their jobs change, as they come
 			slices.ContainsFunc(j.claims, func(o claim) bool { return o.won >= x && o.won <= c.won }) ||
-			slices.ContainsFunc(w.redis.claims.asks, func(a *ask) bool { // the slot was its job's, for what a pause then refused
+			// the slot was its job's, for what a pause then refused
+			slices.ContainsFunc(w.redis.claims.asks, func(a *ask) bool {
 				return a.job == j.Name && a.code == "PAUSED" && a.replica == c.replica && a.at >= x && a.at <= c.won
 			}) {
 			continue
 		}
-		w.violatedAt(c.won, "slots", j.Name, "%s was due since %s, and %s gave its slot to tick %s of %s, which is less important, or came later",
-			stamp(j.asked), from, c.replica.process, stamp(c.tick), c.job)
+		w.violatedAt(c.won, "slots", j.Name, "%s was due since %s, and %s gave its slot to tick %s of %s, "+
+			"which is less important, or came later", stamp(j.asked), from, c.replica.process, stamp(c.tick), c.job)
 		return
 	}
 	w.met["waited for slots"]++
@@ -99,8 +106,8 @@ func (j *judged) before(c *claim) (time.Duration, bool) {
 // checkTimersPassedOver is checkPassedOver for timers that are alone.
 func (w *world) checkTimersPassedOver() {
 	for id, t := range w.redis.claims.timers {
-		j := &judged{Job: &config.Job{Name: service.TimerJob(id), ConcurrencyPolicy: config.Allow}, world: w, plan: &timerNature,
-			asked: w.began.Add(t.plan.Due), first: 6 * time.Second, last: w.plan.Lasts}
+		j := &judged{Job: &config.Job{Name: service.TimerJob(id), ConcurrencyPolicy: config.Allow}, world: w,
+			plan: &timerNature, asked: w.began.Add(t.plan.Due), first: 6 * time.Second, last: w.plan.Lasts}
 		won := w.plan.Lasts
 		for _, c := range w.redis.claims.all {
 			if service.IsTimer(c.job) {

@@ -12,8 +12,10 @@ import (
 
 // Reload is a change of the table, which the replicas see one after the other.
 type Reload struct {
-	At   time.Duration
-	Kind string // content, schedule, policy, guarantee, missed, zone, jitter, excludes, calendar, leaves, returns, renamed, named back
+	At time.Duration
+	// content, schedule, policy, guarantee, missed, zone, jitter, excludes, calendar, leaves, returns, renamed, named
+	// back
+	Kind string
 	Job  string
 	To   string                // what a policy, a guarantee, a zone, the excluded calendar or its day is changed to
 	Late map[int]time.Duration // places that see it so much later than the others
@@ -35,10 +37,13 @@ func (p *Plan) reloads() {
 	r := rand.New(rand.NewPCG(p.Seed, 0x4E10AD))
 	end := p.Lasts - 16*time.Second
 	for range pick(r, 0, 0, 0, 1, 1, 2, 4) {
-		x := Reload{At: 8*time.Second + upTo(r, end-8*time.Second), Kind: pick(r, "content", "content", "schedule", "schedule", "leaves"), Job: p.Jobs[r.IntN(len(p.Jobs))].Name}
+		x := Reload{At: 8*time.Second + upTo(r, end-8*time.Second),
+			Kind: pick(r, "content", "content", "schedule", "schedule", "leaves"),
+			Job:  p.Jobs[r.IntN(len(p.Jobs))].Name}
 		p.Reloads = append(p.Reloads, x)
 		if x.Kind == "leaves" {
-			p.Reloads = append(p.Reloads, Reload{At: min(x.At+time.Second+upTo(r, 8*time.Second), end), Kind: "returns", Job: x.Job})
+			p.Reloads = append(p.Reloads, Reload{At: min(x.At+time.Second+upTo(r, 8*time.Second), end),
+				Kind: "returns", Job: x.Job})
 		}
 	}
 	slices.SortStableFunc(p.Reloads, func(a, b Reload) int { return cmp.Compare(a.At, b.At) })
@@ -278,7 +283,8 @@ func (w *world) checkTables() {
 			has = c != nil && w.isTick(c, r.Tick)
 		}
 		if !has {
-			w.violatedAt(r.start, "table", r.Job, "%s starts tick %s, which its table has not had since %s", r.replica.process, stamp(r.Tick), asked-overtaking)
+			w.violatedAt(r.start, "table", r.Job, "%s starts tick %s, which its table has not had since %s",
+				r.replica.process, stamp(r.Tick), asked-overtaking)
 		}
 	}
 }
@@ -290,12 +296,16 @@ func (w *world) checkBegun() {
 	c := w.redis.claims
 	for _, b := range c.begun {
 		last := c.toldBefore(b)
-		if last == nil || last.fingerprint != b.fingerprint || w.swaps(b.replica, last.at, b.at) || w.lostAllBetween(last.at, b.at) ||
-			slices.ContainsFunc(c.left, func(l queued) bool { return l.job == b.job && l.at >= last.at-time.Second && l.at <= b.at }) ||
+		if last == nil || last.fingerprint != b.fingerprint || w.swaps(b.replica, last.at, b.at) ||
+			w.lostAllBetween(last.at, b.at) ||
+			slices.ContainsFunc(c.left, func(l queued) bool {
+				return l.job == b.job && l.at >= last.at-time.Second && l.at <= b.at
+			}) ||
 			slices.ContainsFunc(c.oblivions, func(o oblivion) bool { return o.from <= b.at && last.at <= o.to }) {
 			continue
 		}
-		w.violatedAt(b.at, "table", b.job, "%s began the ticks of %s anew, although it had registered them at %s", b.replica.process, b.job, last.at)
+		w.violatedAt(b.at, "table", b.job, "%s began the ticks of %s anew, although it had registered them at %s",
+			b.replica.process, b.job, last.at)
 	}
 }
 
@@ -306,7 +316,8 @@ func (w *world) checkCaughtUp() {
 	}
 	for _, a := range w.redis.claims.asks {
 		if a.table && a.kind == "catchup" && a.sent < a.tick.Sub(w.began) {
-			w.violatedAt(a.sent, "table", a.job, "%s was about to catch up tick %s, which was still to come", a.replica.process, stamp(a.tick))
+			w.violatedAt(a.sent, "table", a.job, "%s was about to catch up tick %s, which was still to come",
+				a.replica.process, stamp(a.tick))
 		}
 	}
 }

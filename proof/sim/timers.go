@@ -30,7 +30,8 @@ func (o *operator) setTimer(t TimerPlan) {
 	if t.Again {
 		guarantee = config.AtLeastOnce
 	}
-	body := fmt.Sprintf(`{"after": "%s", "guarantee": "%s", "http": {"url": "http://127.0.0.1:1/x"}}`, t.Due-t.Set, guarantee)
+	body := fmt.Sprintf(`{"after": "%s", "guarantee": "%s", "http": {"url": "http://127.0.0.1:1/x"}}`,
+		t.Due-t.Set, guarantee)
 	parsed, err := config.ParseTimer(t.ID, []byte(body), time.Now().Add(o.world.offsetAt(o.world.now())))
 	if err != nil {
 		o.world.violated("timer", "", "%v", err)
@@ -120,7 +121,8 @@ func (w *world) checkTimersFired() {
 		if len(starts[job]) > 0 && w.plan.Class == atRest { // few timers, and no crash that strikes one
 			first := slices.MinFunc(starts[job], func(a, b *run) int { return cmp.Compare(a.start, b.start) }).start
 			if from, ok := w.quiet(job, max(due, t.set), first, 5*time.Second); ok {
-				w.violatedAt(from, "prompt", job, "the timer that came due at %s was fired at %s, and could have been since %s", due, first, from)
+				w.violatedAt(from, "prompt", job,
+					"the timer that came due at %s was fired at %s, and could have been since %s", due, first, from)
 			}
 		}
 		if len(starts[job]) > 0 || due > w.plan.Lasts-15*time.Second {
@@ -133,7 +135,8 @@ func (w *world) checkTimersFired() {
 		if !ok {
 			continue
 		}
-		w.violatedAt(from, "2: never lost", job, "the timer that came due at %s was never fired, and could have been since %s", due, from)
+		w.violatedAt(from, "2: never lost", job,
+			"the timer that came due at %s was never fired, and could have been since %s", due, from)
 	}
 }
 
@@ -155,7 +158,8 @@ func (w *world) judgeDeleted(t *timerState, job string, starts []*run) {
 	w.met["timers that were deleted"]++
 	for _, r := range starts {
 		if r.start > t.deleted && !w.redis.claims.forgot(t.deleted) {
-			w.violatedAt(r.start, "1: deleted", job, "the timer was deleted at %s, and fired by %s at %s", t.deleted, r.replica.process, r.start)
+			w.violatedAt(r.start, "1: deleted", job, "the timer was deleted at %s, and fired by %s at %s",
+				t.deleted, r.replica.process, r.start)
 		}
 	}
 }

@@ -82,7 +82,9 @@ func (c *claims) turned(q *call, cl *claim) {
 	}
 	before, _ := strconv.Atoi(q.reply[answerBefore])
 	after, _ := strconv.Atoi(q.reply[answerAfter])
-	if before == after || slices.ContainsFunc(c.turns, func(t *turn) bool { return t.run == cl && t.verb == q.args[argVerb] }) {
+	if before == after || slices.ContainsFunc(c.turns, func(t *turn) bool {
+		return t.run == cl && t.verb == q.args[argVerb]
+	}) {
 		return
 	}
 	for i := len(c.turns) - 1; i >= 0 && after > before && len(c.oblivions) == 0; i-- {
@@ -91,10 +93,12 @@ func (c *claims) turned(q *call, cl *claim) {
 			break
 		}
 		if t.run.job == cl.job && t.run.tick.Equal(cl.tick) {
-			c.world.violated("5: a tick fails once", cl.job, "tick %s made the row of failures %d long, and %d at %s", stamp(cl.tick), after, t.after, t.at)
+			c.world.violated("5: a tick fails once", cl.job, "tick %s made the row of failures %d long, and %d at %s",
+				stamp(cl.tick), after, t.after, t.at)
 		}
 	}
-	c.turns = append(c.turns, &turn{run: cl, verb: q.args[argVerb], before: before, after: after, at: c.world.now(), replica: q.replica})
+	c.turns = append(c.turns, &turn{run: cl, verb: q.args[argVerb], before: before, after: after, at: c.world.now(),
+		replica: q.replica})
 }
 
 // inTime is how long a replica surely waits for an answer.
@@ -154,12 +158,15 @@ func (w *world) checkTold() {
 		w.met["runs that were taken over"]++
 		switch {
 		case len(told) > 1 || pings > 1 || own > 2:
-			w.violatedAt(c.settled, "5: told once", c.job, "the end of the run for tick %s, which %s took over, was told %d times, and pinged %d times",
+			w.violatedAt(c.settled, "5: told once", c.job,
+				"the end of the run for tick %s, which %s took over, was told %d times, and pinged %d times",
 				stamp(c.tick), c.reaper.process, len(told), pings+own)
 		case len(told) == 0 && !lost && w.endsWell(c.reaper, c.settled):
-			w.violatedAt(c.settled, "5: told once", c.job, "%s took over the run for tick %s, is well, and told nobody", c.reaper.process, stamp(c.tick))
+			w.violatedAt(c.settled, "5: told once", c.job, "%s took over the run for tick %s, is well, and told nobody",
+				c.reaper.process, stamp(c.tick))
 		case len(told) == 1 && pings == 0 && (own == 0 || c.reaper != c.replica) && w.someoneHas(c):
-			w.violatedAt(c.settled, "5: told once", c.job, "%s took over the run for tick %s, and nobody was pinged", c.reaper.process, stamp(c.tick))
+			w.violatedAt(c.settled, "5: told once", c.job, "%s took over the run for tick %s, and nobody was pinged",
+				c.reaper.process, stamp(c.tick))
 		}
 	}
 }
@@ -185,7 +192,8 @@ func (w *world) someoneHas(c *claim) bool {
 		return false
 	}
 	return slices.ContainsFunc(w.replicas, func(r *replica) bool {
-		if at := r.endsAt(); r.isDead() || at != 0 && at < c.settled || w.disturbed(r.place, max(c.renewed, r.began)+recovery+1, c.settled) {
+		if at := r.endsAt(); r.isDead() || at != 0 && at < c.settled ||
+			w.disturbed(r.place, max(c.renewed, r.began)+recovery+1, c.settled) {
 			return false
 		}
 		since, has := w.hasSince(r, c.job, c.settled)
@@ -204,16 +212,20 @@ func (w *world) checkTurns() {
 		w.met["rows of failures that began or ended"]++
 		n := len(w.saidOf(c.run, string(event), true))
 		_, has := w.hasSince(t.replica, c.job, t.at)
-		newer := slices.ContainsFunc(w.redis.claims.all, func(o *claim) bool { // Redis has forgotten the row when it is asked again
+		// Redis has forgotten the row when it is asked again
+		newer := slices.ContainsFunc(w.redis.claims.all, func(o *claim) bool {
 			return o.job == c.job && o != c && o.settled >= t.at && (t.heard == 0 || o.settled <= t.heard)
 		})
 		switch {
 		case n > 1:
 			w.violatedAt(t.at, "5: told once", c.job, "%q was told %d times for tick %s", event, n, stamp(c.tick))
 		case n == 1 || t.replica.isDead() || !has || w.swaps(t.replica, t.at-settling, w.plan.Lasts):
-		case t.heard != 0 && !newer && !w.disturbed(t.replica.place, t.at, t.heard+w.plan.Far) && !w.disturbed(-1, t.at, t.heard), // the client forgets what it has read of a batch whose connection breaks
+		// the client forgets what it has read of a batch whose connection breaks
+		case t.heard != 0 && !newer && !w.disturbed(t.replica.place, t.at, t.heard+w.plan.Far) &&
+			!w.disturbed(-1, t.at, t.heard),
 			t.verb == "reap" && !newer && !w.lostAllBetween(t.at, w.plan.Lasts) && w.endsWell(t.replica, t.at):
-			w.violatedAt(t.at, "5: told once", c.job, "%q was not told for tick %s by %s, which settled its run", event, stamp(c.tick), t.replica.process)
+			w.violatedAt(t.at, "5: told once", c.job, "%q was not told for tick %s by %s, which settled its run",
+				event, stamp(c.tick), t.replica.process)
 		}
 	}
 }

@@ -57,8 +57,8 @@ func (w *world) violatedAt(at time.Duration, promise, job, format string, a ...a
 }
 
 func (w *world) result() Result {
-	r := Result{Seed: w.plan.Seed, Class: w.plan.Class, Lasted: w.now(), Faults: len(w.plan.Faults), Starts: len(w.runs),
-		Scripts: w.redis.scripts}
+	r := Result{Seed: w.plan.Seed, Class: w.plan.Class, Lasted: w.now(), Faults: len(w.plan.Faults),
+		Starts: len(w.runs), Scripts: w.redis.scripts}
 	for _, j := range w.plan.Jobs {
 		r.Ticks += int(w.plan.Lasts / j.Period)
 	}

@@ -23,7 +23,8 @@ func (p *Plan) waits(r *rand.Rand) {
 	p.willing(r)
 	p.Faults = nil
 	j := &p.Jobs[0]
-	j.Period, j.Policy = time.Duration(pick(r, 5, 7, 10))*time.Second, pick(r, "Forbid", "Forbid", "Forbid", "Queue", "Allow")
+	j.Period, j.Policy = time.Duration(pick(r, 5, 7, 10))*time.Second,
+		pick(r, "Forbid", "Forbid", "Forbid", "Queue", "Allow")
 	j.Guarantee, j.Missed = pick(r, "at-most-once", "at-least-once"), pick(r, "latest", "latest", "all")
 	j.Jitter, j.Suspend, j.TTL, j.Deadline, j.Timeout = 0, false, 3*time.Second, 0, 20*time.Second
 	j.Takes, j.Ends = [2]time.Duration{j.Period / 4, j.Period * 2 / 3}, pick(r, "", "", "fails", failsAlone, failsAlone)
@@ -31,7 +32,8 @@ func (p *Plan) waits(r *rand.Rand) {
 	p.Orders = append(p.Orders, Order{At: at, Kind: "backfill", Job: j.Name, N: 5 + r.IntN(8)})
 	for at < 34*time.Second {
 		at += time.Second + upTo(r, 6*time.Second)
-		o := Order{At: at, Kind: pick(r, "trigger", "trigger", "pause", "pause until", "backfill", "rerun", "rerun trigger", "cancel", "cancel waiting"), Job: j.Name, N: 3}
+		o := Order{At: at, Kind: pick(r, "trigger", "trigger", "pause", "pause until", "backfill", "rerun",
+			"rerun trigger", "cancel", "cancel waiting"), Job: j.Name, N: 3}
 		if strings.HasPrefix(o.Kind, "pause") {
 			o.For = 3*time.Second + upTo(r, 6*time.Second)
 		}
@@ -43,7 +45,8 @@ func (p *Plan) waits(r *rand.Rand) {
 		p.Reloads = append(p.Reloads, Reload{At: at, Kind: "leaves", Job: j.Name},
 			Reload{At: at + 3*time.Second + upTo(r, 6*time.Second), Kind: "returns", Job: j.Name})
 	case 1:
-		p.Faults = []Fault{{At: 18*time.Second + upTo(r, 8*time.Second), Kind: pick(r, "crash", "stop"), Replica: -1, For: 4 * time.Second}}
+		p.Faults = []Fault{{At: 18*time.Second + upTo(r, 8*time.Second), Kind: pick(r, "crash", "stop"), Replica: -1,
+			For: 4 * time.Second}}
 	}
 	p.Lasts = 55 * time.Second
 }
@@ -97,7 +100,8 @@ func (c *claims) drops(q *call) {
 	}
 	members, _ := c.world.redis.mini.ZMembers(prefix + "due")
 	for _, m := range members {
-		if words := strings.Fields(m); words[memberJob] == q.args[argCancelJob] && slices.Contains([]string{"manual", "backfill"}, kindIn(words[memberKind])) {
+		if words := strings.Fields(m); words[memberJob] == q.args[argCancelJob] &&
+			slices.Contains([]string{"manual", "backfill"}, kindIn(words[memberKind])) {
 			c.world.violated("by hand", words[memberJob], "what waits was dropped, and %q waits still", m)
 		}
 	}
@@ -122,11 +126,13 @@ func (w *world) checkDropped() {
 				continue
 			}
 			if runs++; c.won > t.dropped {
-				w.violatedAt(c.won, "by hand", t.job, "tick %s, which waited by hand, was dropped at %s, and run at %s", stamp(t.tick), t.dropped, c.won)
+				w.violatedAt(c.won, "by hand", t.job, "tick %s, which waited by hand, was dropped at %s, and run at %s",
+					stamp(t.tick), t.dropped, c.won)
 			}
 		}
 		if said := w.recorded(t.id); runs == 0 && said != "cancelled" {
-			w.violatedAt(t.dropped, "by hand", t.job, "tick %s, which waited by hand, was dropped at %s, and the history has %q", stamp(t.tick), t.dropped, said)
+			w.violatedAt(t.dropped, "by hand", t.job, "tick %s, which waited by hand, was dropped at %s, "+
+				"and the history has %q", stamp(t.tick), t.dropped, said)
 		}
 	}
 }
@@ -176,9 +182,12 @@ type hasty struct {
 func (w *world) checkHasty() {
 	for _, h := range w.redis.hasty {
 		j := w.during(h.job, h.at, h.at) // the table may have changed since the tick came due
-		worth := j != nil && (j.Missed == config.All || j.ConcurrencyPolicy == config.Queue || w.dueOf(j, w.next(j, h.before)) > h.at)
-		if worth && h.replica.place != w.plan.Behind-1 && !w.paused(h.job, h.at-h.waited, h.at) && !w.disturbed(-1, h.at-h.waited-recovery, h.at) {
-			w.violatedAt(h.at, "by hand", h.job, "the run of tick %s that was asked for began before tick %s of the schedule, which was due for %s",
+		worth := j != nil && (j.Missed == config.All || j.ConcurrencyPolicy == config.Queue ||
+			w.dueOf(j, w.next(j, h.before)) > h.at)
+		if worth && h.replica.place != w.plan.Behind-1 && !w.paused(h.job, h.at-h.waited, h.at) &&
+			!w.disturbed(-1, h.at-h.waited-recovery, h.at) {
+			w.violatedAt(h.at, "by hand", h.job,
+				"the run of tick %s that was asked for began before tick %s of the schedule, which was due for %s",
 				stamp(h.tick), stamp(h.before), h.waited)
 		}
 	}
@@ -194,13 +203,15 @@ func (c *claims) besideHand(q *call, cl *claim) {
 	for _, tick := range numbers(q.reply[answerOverlapped]) {
 		newest = max(newest, tick)
 	}
-	if newest == 0 || slices.ContainsFunc(c.all, func(o *claim) bool { return o != cl && o.job == cl.job && o.settled == 0 }) {
+	if newest == 0 || slices.ContainsFunc(c.all, func(o *claim) bool {
+		return o != cl && o.job == cl.job && o.settled == 0
+	}) {
 		return // another run may have been in its way
 	}
 	c.world.met["ticks beside runs by hand"]++
 	if newest > free {
-		c.world.violated("by hand", cl.job, "tick %s came due beside the run of tick %s, which was asked for, and was skipped",
-			stamp(millis(strconv.FormatInt(newest, 10))), stamp(cl.tick))
+		c.world.violated("by hand", cl.job, "tick %s came due beside the run of tick %s, which was asked for, "+
+			"and was skipped", stamp(millis(strconv.FormatInt(newest, 10))), stamp(cl.tick))
 	}
 }
 
@@ -241,7 +252,8 @@ func (w *world) checkMended() {
 		w.met["reruns of the newest failure"]++
 		failed, mended := time.Duration(0), time.Duration(0)
 		for _, cl := range c.all {
-			if cl.job != a.job || !cl.tick.Equal(a.tick) || cl.how != "finish" || cl.settled == 0 || cl.settled >= a.at {
+			if cl.job != a.job || !cl.tick.Equal(a.tick) || cl.how != "finish" || cl.settled == 0 ||
+				cl.settled >= a.at {
 				continue
 			}
 			if cl.outcome == "succeeded" {
@@ -251,7 +263,8 @@ func (w *world) checkMended() {
 			}
 		}
 		if mended > failed {
-			w.violatedAt(a.at, "by hand", a.job, "the rerun of the newest that failed is about tick %s, which has succeeded at %s", stamp(a.tick), mended)
+			w.violatedAt(a.at, "by hand", a.job, "the rerun of the newest that failed is about tick %s, "+
+				"which has succeeded at %s", stamp(a.tick), mended)
 		}
 	}
 }
@@ -262,7 +275,9 @@ func (w *world) leftAfter(job string, from time.Duration) time.Duration {
 	for _, l := range w.redis.claims.left {
 		back := w.plan.Lasts
 		for _, s := range w.redis.claims.sinces {
-			if s.job == job && s.at > l.at && !slices.ContainsFunc(w.redis.claims.left, func(o queued) bool { return o.job == job && o.at == s.at }) {
+			if s.job == job && s.at > l.at && !slices.ContainsFunc(w.redis.claims.left, func(o queued) bool {
+				return o.job == job && o.at == s.at
+			}) {
 				back = min(back, s.at)
 			}
 		}

@@ -126,7 +126,8 @@ func pickKind(x uint64) kind {
 }
 
 func (a *worker) keys(what []uint64) []uint64 {
-	return append([]uint64{forApp, text(a.run.Job), uint64(a.run.Tick.UnixMilli()), a.caller.key, uint64(a.run.Attempt), text(a.run.Kind)}, what...)
+	return append([]uint64{forApp, text(a.run.Job), uint64(a.run.Tick.UnixMilli()), a.caller.key, uint64(a.run.Attempt),
+		text(a.run.Kind)}, what...)
 }
 
 func (a *worker) throw(what ...uint64) uint64 { return a.world.dice.throw(a.keys(what)...) }
@@ -141,7 +142,8 @@ func (a *worker) within(from, to time.Duration, what ...uint64) time.Duration {
 
 // serve is the life of a call at its app. The answer is its code; -1 = the connection has broken.
 func (a *worker) serve(answer chan<- int) {
-	codes := map[kind]int{works: 202, mute: 202, answerLost: -1, answeredFor: 504, callLost: -1, finishes: 200, fails: 500}
+	codes := map[kind]int{works: 202, mute: 202, answerLost: -1, answeredFor: 504, callLost: -1,
+		finishes: 200, fails: 500}
 	if code, ok := codes[a.is]; ok {
 		time.AfterFunc(a.answers, func() { answer <- code })
 	}
@@ -282,7 +284,8 @@ func (a *worker) finish(report callback.Report) {
 			err := p.callbacks.Finish(a.run.ID, a.token, report)
 			switch {
 			case before && err != nil:
-				a.world.violated("async: a report", a.run.Job, "the report on tick %s was accepted by %s, and when it was repeated: %v",
+				a.world.violated("async: a report", a.run.Job,
+					"the report on tick %s was accepted by %s, and when it was repeated: %v",
 					stamp(a.run.Tick), p.process, err)
 			case err == nil && !before:
 				a.grants(p, &report)

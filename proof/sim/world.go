@@ -85,7 +85,8 @@ func Play(t *testing.T, seed uint64) (res Result) {
 	plan := NewPlan(seed)
 	var tables []*config.Table
 	for _, v := range plan.versions {
-		table, err := config.Parse("table.yaml", []byte(plan.Table(v)), func(string) (string, bool) { return "", false })
+		table, err := config.Parse("table.yaml", []byte(plan.Table(v)),
+			func(string) (string, bool) { return "", false })
 		if err != nil {
 			t.Fatalf("seed %d: %v\n%s", seed, err, plan)
 		}
@@ -95,9 +96,11 @@ func Play(t *testing.T, seed uint64) (res Result) {
 		time.Sleep(plan.From)
 		w := &world{
 			described: plan.described(tables),
-			plan:      plan, dice: dice(seed), tables: tables, began: time.Now(), stepped: plan.has(redisSteps), files: map[int]int{},
-			present: map[int]*replica{}, processes: map[int]int{}, settled: map[finish]int{}, refused: map[string]time.Duration{},
-			met: map[string]int{},
+			plan:      plan, dice: dice(seed), tables: tables, began: time.Now(), stepped: plan.has(redisSteps),
+			files:   map[int]int{},
+			present: map[int]*replica{}, processes: map[int]int{}, settled: map[finish]int{},
+			refused: map[string]time.Duration{},
+			met:     map[string]int{},
 		}
 		w.network = newNetwork(w, w.dice, plan.Far)
 		var err error
@@ -166,9 +169,11 @@ func (w *world) end(rs ...*replica) {
 func (w *world) started(r *replica, e execute.Run) int {
 	cl, known := w.redis.claims.of(e.ID)
 	now := w.now()
-	w.note(r, "START", e.Job, stamp(e.Tick), e.ID, fmt.Sprintf(" kind=%s attempt=%d token=%d", e.Kind, e.Attempt, e.Token))
+	w.note(r, "START", e.Job, stamp(e.Tick), e.ID, fmt.Sprintf(" kind=%s attempt=%d token=%d",
+		e.Kind, e.Attempt, e.Token))
 	if e.Token != 0 && (!known || cl.trust <= now) {
-		w.violated("3: trust", e.Job, "%s starts run %s of tick %s without a trusted lease", r.process, short(e.ID), stamp(e.Tick))
+		w.violated("3: trust", e.Job, "%s starts run %s of tick %s without a trusted lease",
+			r.process, short(e.ID), stamp(e.Tick))
 	}
 	if e.Token != 0 && known && cl.token != e.Token {
 		w.violated("6: tokens", e.Job, "run %s was told token %d, which is %d in Redis", short(e.ID), e.Token, cl.token)
@@ -195,14 +200,16 @@ func (w *world) canceled(n int, cause error) {
 	}
 	w.mu.Unlock()
 	if !cutOff(cause) && !r.replica.isDead() {
-		w.violated("6: accounts", r.Job, "the run of tick %s on %s was cut off: %v", stamp(r.Tick), r.replica.process, cause)
+		w.violated("6: accounts", r.Job, "the run of tick %s on %s was cut off: %v",
+			stamp(r.Tick), r.replica.process, cause)
 	}
 	w.note(r.replica, "CANCELED", r.Job, stamp(r.Tick), r.ID, " "+fmt.Sprint(cause))
 }
 
 // cutOff reports whether a run's context may end for that: a reload is no reason.
 func cutOff(cause error) bool {
-	return errors.Is(cause, lock.ErrLost) || errors.Is(cause, lock.ErrReplaced) || errors.Is(cause, lock.ErrCancelled) || strings.Contains(cause.Error(), "timeout") ||
+	return errors.Is(cause, lock.ErrLost) || errors.Is(cause, lock.ErrReplaced) ||
+		errors.Is(cause, lock.ErrCancelled) || strings.Contains(cause.Error(), "timeout") ||
 		strings.Contains(cause.Error(), "grace")
 }
 
