@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -125,9 +126,13 @@ func jobsOf(c *cobra.Command, name string, o convert.Options) ([]config.Job, err
 	}
 	t, err := config.ReadText(f.Name, f.Data, os.LookupEnv)
 	if err != nil && t.Service == "" { // it may be no table at all
-		if r, e := convert.Convert([]convert.Input{f}, o); e == nil {
+		r, e := convert.Convert([]convert.Input{f}, o)
+		switch ext := filepath.Ext(name); {
+		case e == nil:
 			summarize(c, r)
 			t, err = config.ReadText(f.Name, r.Table, os.LookupEnv)
+		case ext != ".yaml" && ext != ".yml":
+			return nil, unreadable(e)
 		}
 	}
 	var problems config.Problems

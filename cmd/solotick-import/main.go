@@ -151,6 +151,15 @@ func summarize(c *cobra.Command, r *convert.Result) {
 	}
 }
 
+// unreadable is the failure of a conversion.
+func unreadable(err error) error {
+	var wrong *convert.Error
+	if errors.As(err, &wrong) {
+		return &failure{err, exitProblem, wrong.Hint}
+	}
+	return &failure{err, exitCannot, ""}
+}
+
 // printed prints what is made from the files.
 func printed(c *cobra.Command, names []string, from func([]convert.Input) ([]byte, error)) error {
 	var files []convert.Input
@@ -162,12 +171,8 @@ func printed(c *cobra.Command, names []string, from func([]convert.Input) ([]byt
 		files = append(files, f)
 	}
 	made, err := from(files)
-	var unreadable *convert.Error
-	switch {
-	case errors.As(err, &unreadable):
-		return &failure{err, exitProblem, unreadable.Hint}
-	case err != nil:
-		return &failure{err, exitCannot, ""}
+	if err != nil {
+		return unreadable(err)
 	}
 	return write(c, made)
 }
