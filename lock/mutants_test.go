@@ -549,7 +549,8 @@ var otherMutants = []mutant{
 	{"drop", "the gaps before are forgotten", "gaps = gaps .. string.format", "gaps = string.format"},
 	{"drop", "the gap is not kept", "  redis.call('HSET', ledger, 'gaps', gaps)\nend", "end"},
 
-	{"ask", "a job without a ledger is triggered", "if not h[1] then return {'UNKNOWN', now} end", ""},
+	{"ask", "a request for an unknown job wakes nobody", "redis.pcall('PUBLISH', ARGV[2], 'due') return {'UNKNOWN'", "return {'UNKNOWN'"},
+	{"ask", "a job without a ledger is triggered", "return {'UNKNOWN', now} end", "end"},
 	{"ask", "asked again, another tick", "if what == asked or what == '' then return {'OK', now, tonumber(before)} end -- asked again, the same answer, for a day\nif before then return {'OTHER', now} end", ""},
 	{"ask", "a request of an older version is another one", " or what == ''", ""},
 	{"ask", "another request is the same", "if what == asked or what == '' then return", "if before then return"},
@@ -589,7 +590,8 @@ var otherMutants = []mutant{
 	{"ask", "there is no end of acts", "acts, 'MAXLEN', '~', '1000', '*'", "acts, '*'"},
 	{"ask", "a request is not worth more than its act", "if act then redis.pcall('XADD'", "if act then redis.call('XADD'"},
 
-	{"cancel", "a job without a ledger is known", "if not redis.call('HGET', ledger, 'born') then return {'UNKNOWN', now} end\n", ""},
+	{"cancel", "a request for an unknown job wakes nobody", "redis.pcall('PUBLISH', ARGV[1], 'due') return {'UNKNOWN'", "return {'UNKNOWN'"},
+	{"cancel", "a job without a ledger is known", "return {'UNKNOWN', now} end", "end"},
 	{"cancel", "a copy that comes late is answered anew", "if before then return {'OK', now, before} end", ""},
 	{"cancel", "a request is not remembered", "redis.call('SET', memo, answer, 'PX', 86400000)", ""},
 	{"cancel", "a request is remembered for ever", "redis.call('SET', memo, answer, 'PX', 86400000)", "redis.call('SET', memo, answer)"},
@@ -613,7 +615,8 @@ var otherMutants = []mutant{
 	{"cancel", "a request is not worth more than its act", "if act then redis.pcall('XADD'", "if act then redis.call('XADD'"},
 	{"cancel", "full memory keeps a run going", "    redis.call('HDEL', ledger, 'x:' .. ARGV[i]) ", "    local _ = nil "},
 
-	{"pause", "a job without a ledger is paused", "if not h[1] then return {'UNKNOWN', now} end", ""},
+	{"pause", "a request for an unknown job wakes nobody", "redis.pcall('PUBLISH', ARGV[1], 'due') return {'UNKNOWN'", "return {'UNKNOWN'"},
+	{"pause", "a job without a ledger is paused", "return {'UNKNOWN', now} end", "end"},
 	{"pause", "a copy that comes late undoes what was done after it", "if before then return {'OK', now, tonumber(before)} end", ""},
 	{"pause", "a request is not remembered", "redis.call('SET', memo, answer, 'PX', 86400000)", ""},
 	{"pause", "a request is remembered for ever", "redis.call('SET', memo, answer, 'PX', 86400000)", "redis.call('SET', memo, answer)"},

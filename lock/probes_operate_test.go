@@ -25,6 +25,7 @@ func (p *prober) pausing(args ...any) []any {
 
 func (p *prober) probePauses() {
 	p.demand(p.pausing("pause", 0, 0, "why")[0] == string(unknown), "a job without a ledger was paused")
+	p.told("due") // whoever lives registers it
 	p.older()
 	p.at(nominal(3) + 5)
 	p.demand(p.pausing("pause", 0, p.clock, "why")[0] == "PAST" && p.field("paused") == "", "a pause that is over: %q", p.field("paused"))
@@ -190,6 +191,7 @@ func (p *prober) asking(id string, args ...any) []any {
 
 func (p *prober) probeAsking() {
 	p.demand(p.asking("a")[0] == string(unknown), "a job without a ledger was triggered")
+	p.told("due") // whoever lives registers it
 	p.older()
 	p.at(nominal(1))
 	last := int64(0)
@@ -227,6 +229,7 @@ func (p *prober) probeData() {
 			" j manual:\x01"+id+" 1 0 0 "+id, p.keys.Events, "act of "+id, data)
 	}
 	p.demand(ask("a", "{}")[0] == string(unknown) && p.text("GET", p.keys.Data("a")) == "", "data of a job without a ledger are kept")
+	p.told("due") // whoever lives registers it
 	p.older()
 	p.at(nominal(1))
 	tick := millisOf(ask("a", `{"one": 1}`)[2])
@@ -413,6 +416,7 @@ func (p *prober) verified(c Claim) any {
 // probeCancel: a cancelled run ends for good, whoever ends it, and no other does.
 func (p *prober) probeCancel() {
 	p.demand(p.cancelling("a", "act", p.claims(Forbid, 1))[0] == string(unknown), "runs of a job without a ledger were cancelled")
+	p.told("due") // whoever lives registers it
 	p.older()
 	p.at(nominal(60))
 	over := p.claims(Allow, 1)
@@ -545,6 +549,7 @@ func (p *prober) probeCancelWaiting() {
 		return p.eval(p.scripts.cancel, keys, p.keys.Events, walkJob, until, "act")
 	}
 	p.demand(drops("a", p.clock+1000)[0] == string(unknown), "what waits of a job without a ledger was dropped")
+	p.told("due") // whoever lives registers it
 	p.older()
 	trigger, tick, stays := nominal(1)+7, nominal(2), fmt.Sprintf("%d j catchup 1 0 0 n", nominal(3))
 	others := fmt.Sprintf("%d k manual 1 0 0 n", nominal(1)+9)

@@ -139,7 +139,7 @@ func TestTwoProcessesOfOneNameAreNoticed(t *testing.T) {
 			t.Errorf("the one that was here before is taken for another one:\n%s", first.logs)
 		}
 		second := w.replica(0, named("three"))
-		w.at(-time.Second) // at rest they read what the others say twice a minute, and before each tick
+		w.at(-time.Second) // at rest they read what the others say once a minute, and before each tick
 		for _, r := range []*replica{first, second} {
 			if n := strings.Count(r.logs.String(), said); n != 1 {
 				t.Errorf("%s says it %d times:\n%s", r.process, n, r.logs)
@@ -150,7 +150,7 @@ func TestTwoProcessesOfOneNameAreNoticed(t *testing.T) {
 		}
 		second.stop()
 		<-second.done
-		w.at(40 * time.Second)
+		w.at(80 * time.Second)
 		if r := w.beat("app"); r.Twin || r.Process != "two" {
 			t.Errorf("when there is one again, its heartbeat says %+v", r)
 		}
@@ -205,7 +205,7 @@ func TestReplicasOfAnotherEnvironmentAreWarnedOfOnAllSides(t *testing.T) {
 			}
 		}
 		laptop := w.replica(0)
-		w.at(-10 * time.Second)
+		w.at(-time.Second)
 		for _, r := range w.replicas {
 			if n := strings.Count(r.logs.String(), said); n != 1 {
 				t.Errorf("%s warns %d times:\n%s", r.name, n, r.logs)
@@ -219,9 +219,9 @@ func TestReplicasOfAnotherEnvironmentAreWarnedOfOnAllSides(t *testing.T) {
 		}
 		laptop.stop()
 		<-laptop.done
-		w.at(15 * time.Second)
+		w.at(70 * time.Second)
 		w.replica(0) // it comes again
-		w.at(45 * time.Second)
+		w.at(130 * time.Second)
 		if n := strings.Count(w.replicas[0].logs.String(), said); n != 2 {
 			t.Errorf("r1 warns %d times:\n%s", n, w.replicas[0].logs)
 		}

@@ -70,6 +70,9 @@ func (s status) text() statusText {
 	return t
 }
 
+// readAtRest is how long a replica at rest does without the heartbeats of the others at most.
+const readAtRest = time.Minute
+
 // run sends heartbeats until ctx ends, and reads those of the others before, at rest less often. The second one comes
 // early, since replicas may have begun at the same moment. A replica that becomes ready, or no longer is, reports it
 // within a second, and one that begins to drain at once.
@@ -79,12 +82,13 @@ func (h *heartbeat) run(ctx context.Context, draining <-chan struct{}) {
 		if h.sent != h.status().text() || !time.Now().Before(next) {
 			next = time.Now().Add(lookEvery)
 			others, unread := []service.Replica(nil), error(nil)
-			reads := h.beats < 2 || h.unread || !h.atRest() || time.Since(h.read) >= longestRest
+			reads := h.beats < 2 || h.unread || !h.atRest() || time.Since(h.read) >= readAtRest
 			if reads {
 				others, unread = h.readOthers(ctx)
 			}
 			if h.beat(ctx) != nil {
-				h.nudges.nudge() // Redis may be away
+				h.store.Doubt() // Redis may be away, or another one by now
+				h.nudges.nudge()
 			} else {
 				if unread != nil && ctx.Err() == nil && !h.unread {
 					h.log.Warn("the heartbeats of the replicas could not be read", "err", unread)

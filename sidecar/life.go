@@ -34,7 +34,7 @@ var (
 )
 
 // lookEvery is how often a replica reads the running set and the due set while there is something in them; longestRest
-// is how long it does without a look at most.
+// is how long it does without a look at most. timer.lua tells of timers that come due before their sum is over.
 const lookEvery, longestRest = time.Second, 30 * time.Second
 
 // NoTable is why a replica that has started with a broken table takes no ticks.

@@ -93,8 +93,8 @@ func (l *looker) wait(ctx context.Context) bool {
 }
 
 // onMessage has the looker look at once. Replicas send a message when something is due. resumed is the job whose
-// pause ended, service.AnyJob if a message may have been lost, "" for anything else. A run that began can wait for the
-// next second.
+// pause began or ended, service.AnyJob if a message may have been lost, "" for anything else. A run that began can wait
+// for the next second.
 func (l *looker) onMessage(resumed string) {
 	if resumed == service.RunBegan {
 		l.began.Store(true)
@@ -133,7 +133,8 @@ func (l *looker) look(ctx context.Context) {
 	l.redis.answeredOnce.Store(true)
 	l.dueTicks.fireDue(ctx, seen.Runs, seen.Due)
 	l.next = l.nextLook(seen)
-	l.quiet = len(seen.Runs)+len(seen.Due) == 0 && seen.Undecodable == 0 && l.redis.up && err == nil && read &&
+	nothing := len(seen.Runs)+len(seen.Due) == 0 && seen.Undecodable+seen.UndecodableRuns == 0
+	l.quiet = nothing && l.redis.up && err == nil && read &&
 		seen.Jobs == l.dynamic.revision && !l.registrar.owes() && !l.deferred.isDeferred(service.TimerJobs)
 }
 

@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2/server"
+	"github.com/google/uuid"
+
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 const atNight = "jobs:\n  - {name: nightly, schedule: '0 3 * * *', exec: {command: [x]}}"
@@ -83,5 +86,26 @@ func TestTheOthersAreMetOnceThoughRedisRefusesHeartbeats(t *testing.T) {
 		if n := second.count("joined the other replicas"); n != 1 || left.Load() != 0 {
 			t.Errorf("it says %d times whom it has joined; %d heartbeats are yet to be refused\n%s", n, left.Load(), second.logs)
 		}
+	})
+}
+
+func TestARequestForAJobThatRedisLostAtRestHasItRegistered(t *testing.T) {
+	simulate(t, atNight, func(w *world) {
+		w.replica(0)
+		w.at(75 * time.Second)
+		w.redis.FlushAll()
+		w.operator(func(s *service.Store) {
+			asks := func() (string, error) {
+				d, err := s.TriggerWith(w.t.Context(), "nightly", uuid.NewString(), nil)
+				return d.Job, err
+			}
+			if job, err := asks(); err == nil {
+				t.Fatalf("Redis has lost it, and the answer is %q", job)
+			}
+			w.at(77 * time.Second)
+			if _, err := asks(); err != nil {
+				t.Errorf("two seconds later: %v", err)
+			}
+		})
 	})
 }

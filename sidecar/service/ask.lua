@@ -20,7 +20,7 @@ local asked = ' ' .. (ARGV[3] or '') .. ARGV[1]            -- of many ticks the 
 local before, what = string.match(redis.call('GET', memo) or '', '^(%S+)(.*)$')
 if what == asked or what == '' then return {'OK', now, tonumber(before)} end -- asked again, the same answer, for a day
 if before then return {'OTHER', now} end
-if not h[1] then return {'UNKNOWN', now} end
+if not h[1] then redis.pcall('PUBLISH', ARGV[2], 'due') return {'UNKNOWN', now} end -- who lives registers it
 
 local answer, waiting = 0, 0                               -- how many such ticks of the job wait
 if #ARGV > 2 then

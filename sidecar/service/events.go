@@ -19,10 +19,10 @@ const AnyJob = "*"
 const RunBegan = "+"
 
 // Listen receives the nudges of the service's replicas until ctx ends. It calls due with the name of a job that was
-// resumed. It calls due with "" when something became due now or the dynamic jobs were changed; the next Look tells
-// which. It calls due with AnyJob each time that the subscription is established, at first and after its connection was
-// lost, and with RunBegan. If a run is being replaced, Listen has its keeper ask at once. A lost nudge, as when Redis
-// is away, costs only the time until the next Look.
+// paused or resumed. It calls due with "" when something became due now or the dynamic jobs were changed; the next Look
+// tells which. It calls due with AnyJob each time that the subscription is established, at first and after its
+// connection was lost, and with RunBegan when the first run has begun. If a run is being replaced, Listen has its
+// keeper ask at once. A lost nudge, as when Redis is away, costs only the time until the next Look.
 func (s *Store) Listen(ctx context.Context, due func(job string)) {
 	for try := 0; ; try++ {
 		if s.hear(ctx, due) {
@@ -38,11 +38,15 @@ func (s *Store) Listen(ctx context.Context, due func(job string)) {
 func (s *Store) Listens() bool { return s.listens.Load() }
 
 // Doubt has Listens wait for a message, or for the answer to a ping: Redis was away, and perhaps the subscription with
-// it.
-func (s *Store) Doubt() { s.listens.Store(false) }
+// it. Redis may have lost this replica's report, too.
+func (s *Store) Doubt() {
+	s.listens.Store(false)
+	s.reportGone.Store(false)
+}
 
 // A channel may be silent for so long before hear checks its connection. At rest messages are few, and each ping costs.
-const silence, silenceAtRest = 5 * time.Second, 30 * time.Second
+// Many proxies cut a connection that was silent for 30 seconds.
+const silence, silenceAtRest = 5 * time.Second, 25 * time.Second
 
 // hear listens on one connection for as long as it lasts, and returns whether a nudge or a pong came on it. Listen
 // waits longer and longer between connections that brought neither.

@@ -101,7 +101,7 @@ func (x *examination) rights(ctx context.Context) {
 		name, said := fmt.Sprint(parts[i]), fmt.Sprint(parts[i+1])
 		switch {
 		case diagnosis.Forbidden(said) && name == "publish":
-			x.found("rights", Problem, "a replica hears of what happened on another one up to a second later",
+			x.found("rights", Problem, "a replica hears of what happened on another one up to half a minute later",
 				"give its user the channel: &"+k.Events, "its user may not publish: %s", said)
 		case diagnosis.Forbidden(said):
 			forbidden = append(forbidden, name)

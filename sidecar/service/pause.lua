@@ -18,7 +18,7 @@ local h = redis.call('HMGET', ledger, 'born', field, other, 'tick', 'pausedTo', 
 local paused, besides, tick, pausedTo, since = h[2], h[3] or '', tonumber(h[4]) or 0, tonumber(h[5]) or 0, tonumber(h[6]) or 0
 local behind, gaps = h[7] or '', h[8] or ''
 
-if not h[1] then return {'UNKNOWN', now} end
+if not h[1] then redis.pcall('PUBLISH', ARGV[1], 'due') return {'UNKNOWN', now} end -- who lives registers it
 -- A copy that comes late must not undo what was done after it.
 local before = redis.call('GET', memo)
 if before then return {'OK', now, tonumber(before)} end

@@ -17,9 +17,10 @@ type Snapshot struct {
 	Due       []lock.Due // due members: timers last, the oldest first otherwise
 	Next      time.Time  // when the first job's member that is not due comes due, by Redis' time; zero = there is none
 	NextTimer time.Time  // when the first timer that is not due comes due, by Redis' time; zero = there is none
-	// Undecodable is how many runs and members of timers were skipped, because another version wrote them.
-	Undecodable int64
-	Jobs        int64 // revision of the dynamic jobs; it grows with every change, and is 0 if there never was one
+	// Undecodable is how many members of timers were skipped, because another version wrote them.
+	Undecodable, UndecodableRuns int64
+
+	Jobs int64 // revision of the dynamic jobs; it grows with every change, and is 0 if there never was one
 	// Born is when the ledger that all timers share was made; zero when Redis knows none. If Register answered another
 	// time for TimerJobs, Redis has lost its data since. The replica should then register all jobs again soon: until
 	// then each job may lose ticks.
@@ -62,13 +63,12 @@ func (s *Store) Look(ctx context.Context, timers int64) (Snapshot, error) {
 		if r, ok := lock.ParseRunning(member, z.Score); ok {
 			seen.Runs = append(seen.Runs, r)
 		} else {
-			seen.Undecodable++
+			seen.UndecodableRuns++
 		}
 	}
 	now := at.UnixMilli()
 	seen.Next, _ = seen.add(ofJobs, newest, now)
-	next, strange := seen.add(ofTimers, nil, now)
-	seen.NextTimer, seen.Undecodable = next, seen.Undecodable+strange
+	seen.NextTimer, seen.Undecodable = seen.add(ofTimers, nil, now)
 	dynamic, _ := jobs()
 	ledger, _ := born()
 	seen.Jobs, seen.Born = rds.Number(dynamic[revision]), readLedger(TimerJobs, ledger, at).Born
