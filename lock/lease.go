@@ -52,8 +52,8 @@ func (l *Lease) remaining() time.Duration {
 func (l *Lease) Verify(ctx context.Context) error {
 	c, s := &l.claim, l.store
 	sent := s.redis.Boottime()
-	parts, err := s.redis.Call(ctx, extendScript, 1, []string{s.redis.Keys.Lock(c.Job, c.slot()),
-		s.redis.Keys.Ledger(c.Job), s.redis.Keys.Running}, c.Run, c.Job, c.TTL.Milliseconds())
+	keys := []string{s.redis.Keys.Lock(c.Job, c.slot()), s.redis.Keys.Ledger(c.Job), s.redis.Keys.Running}
+	parts, err := s.redis.Call(ctx, extendScript, 1, keys, c.Run, c.Job, c.TTL.Milliseconds())
 	if err != nil {
 		return fmt.Errorf("extending the lease of %q: %w: %w", c.Job, ErrNoAnswer, err)
 	}

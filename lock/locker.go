@@ -72,7 +72,7 @@ type lockedJob struct {
 // Unlock settles the run. The lock expires by itself after the safety delay. When a scheduler stops, gocron's context
 // ends, and a release must not fail because of that.
 func (u *lockedJob) Unlock(ctx context.Context) error {
-	u.stop()
+	defer u.stop()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), u.lease.claim.TTL)
 	defer cancel()
 	_, err := u.lease.Finish(ctx, u.delay, Ending{})

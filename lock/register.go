@@ -62,8 +62,8 @@ func (s *Store) RegisterAgain(ctx context.Context, job, fingerprint string, know
 			args = append(args, Due{Tick: p.Tick, Job: job, Kind: "catchup", Attempt: 1, Nonce: nonce}.Member())
 		}
 	}
-	parts, err := s.redis.Call(ctx, registerScript, 0, []string{s.redis.Keys.Ledger(job), s.redis.Keys.DueJobs,
-		s.redis.Keys.Fates(job)}, args...)
+	keys := []string{s.redis.Keys.Ledger(job), s.redis.Keys.DueJobs, s.redis.Keys.Fates(job)}
+	parts, err := s.redis.Call(ctx, registerScript, 0, keys, args...)
 	if err != nil {
 		return Ledger{}, fmt.Errorf("registering job %q: %w", job, err)
 	}

@@ -116,8 +116,8 @@ func (l *Lease) abandon(ctx context.Context) (Settled, error) {
 // not depend on it: Finish made the lock expire.
 func (l *Lease) Release(ctx context.Context) error {
 	c, s := &l.claim, l.store
-	if _, err := s.redis.Run(ctx, releaseScript, []string{s.redis.Keys.Lock(c.Job, c.slot()),
-		s.redis.Keys.Ledger(c.Job)}, c.Run); err != nil {
+	keys := []string{s.redis.Keys.Lock(c.Job, c.slot()), s.redis.Keys.Ledger(c.Job)}
+	if _, err := s.redis.Run(ctx, releaseScript, keys, c.Run); err != nil {
 		return fmt.Errorf("releasing the lock of %q: %w", c.Job, err)
 	}
 	return nil

@@ -264,13 +264,13 @@ func (c *claimer) claim(w *wake) lock.Claim {
 }
 
 // unready is the newest tick of a new job that came due while the app was not ready at first, if this replica was there
-// for all ticks of the job; zero = there is none. As far as this replica knows, none of them was claimed.
+// for all ticks of the job; zero = there is none, or the job is older than this process and its peers. As far as this
+// replica knows, none of them was claimed.
 func (c *claimer) unready(sp *spec, known *ticks) time.Time {
 	ready := c.slots.ready.Load()
 	newest := func(at time.Time) time.Time { return sp.series.newest(c.clock.Now().Add(-time.Since(at))) }
 	if ready == nil || ready.IsZero() || known.ledgerTick.After(known.since) ||
 		newest(c.record.began).After(known.since) ||
-		// or the job is older than this process and its peers
 		c.clock.Now().Sub(known.born) > time.Since(c.record.began)+time.Minute {
 		return time.Time{}
 	}

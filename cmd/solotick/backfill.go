@@ -106,8 +106,9 @@ type backfillJSON struct {
 	DryRun bool     `json:"dryRun"`
 }
 
-func (a *app) backfill(ctx context.Context, op *operator, job string, ticks []time.Time,
-	dry, anew bool, o output) error {
+func (a *app) backfill(
+	ctx context.Context, op *operator, job string, ticks []time.Time, dry, anew bool, o output,
+) error {
 	result := backfillJSON{Job: job, Ticks: []string{}, DryRun: dry}
 	for _, t := range ticks {
 		result.Ticks = append(result.Ticks, view.Stamp(t))

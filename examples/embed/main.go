@@ -147,9 +147,9 @@ func invoices(ctx context.Context, store *lock.Store, name string, out *printer)
 
 func invoice(ctx context.Context, lease *lock.Lease, tick time.Time, name string, out *printer) error {
 	run, stop := lease.Keep(ctx)
+	defer stop()
 	out.printf("invoices %s by %s, token %d\n", tick.Format(time.TimeOnly), name, lease.Token)
 	worked := sleep(run, period/4) // the work, which ends when the lock is lost
-	stop()
 
 	outcome := "succeeded"
 	if !worked {

@@ -38,8 +38,8 @@ func (k Keys) Fates(job string) string { return k.Prefix + "fates:" + job }
 // Lock is the key of a job's lock or, under Allow, of the lock of one of its ticks, which slot names.
 func (k Keys) Lock(job, slot string) string { return k.Prefix + "lock:" + job + slot }
 
-// keeper is the job whose ledger keeps what the job does: itself, or the one that all timers share.
-func keeper(job string) string {
+// ledgerJob is the job whose ledger keeps what the job does: itself, or the one that all timers share.
+func ledgerJob(job string) string {
 	if IsTimer(job) {
 		return TimerJobs
 	}
@@ -47,11 +47,11 @@ func keeper(job string) string {
 }
 
 // Ledger is the key of the job's own ledger, or of the ledger that all timers share.
-func (k Keys) Ledger(job string) string { return k.Prefix + "job:" + keeper(job) }
+func (k Keys) Ledger(job string) string { return k.Prefix + "job:" + ledgerJob(job) }
 
 // Due is the key of the set that keeps the due members of a job.
 func (k Keys) Due(job string) string {
-	if keeper(job) != job {
+	if ledgerJob(job) != job {
 		return k.DueTimers
 	}
 	return k.DueJobs

@@ -66,8 +66,8 @@ func (p Ping) url() string {
 		return extend(p.To, "/start")
 	case p.Outcome == "succeeded":
 		return p.To
-	case slices.Contains([]string{"failed", "timed_out", "lost_lock", "not_started", "interrupted", "shutdown"},
-		p.Outcome):
+	case slices.Contains(
+		[]string{"failed", "timed_out", "lost_lock", "not_started", "interrupted", "shutdown"}, p.Outcome):
 		return extend(p.To, "/fail")
 	}
 	return ""

@@ -39,7 +39,7 @@ type Replica struct {
 	Local   bool             `json:"local,omitempty"`   // it follows its own clock, as its table says
 	Ready   string           `json:"ready,omitempty"`   // why it takes no ticks; "" = it takes ticks
 	Reload  string           `json:"reload,omitempty"`  // why the table that it read last is not in force; "" = it is
-	Skips   map[string]Skip  `json:"-"`                 // job → its newest skipped tick, which no other fired either
+	Skips   map[string]Skip  `json:"-"`                 // job → its newest tick that it skipped for a reason of its own
 	Ran     map[string]Entry `json:"-"`                 // job that runs on every replica → its newest run on this one
 	Process string           `json:"process,omitempty"` // tells this process from others of the same name; "" = unknown
 	// Environment is where it belongs, such as a namespace; "" = not said. Different ones should not share a service.

@@ -40,7 +40,7 @@ const (
 
 var (
 	errNotLoopback = errors.New("the address is not on this machine, and the job does not say allowRemote")
-	errInward      = errors.New("another machine redirected the call to this one, or a link-local or metadata address")
+	errInward      = errors.New("another machine redirected the call to this one, or to a link-local or metadata one")
 	errAdmin       = errors.New("the address is the replica's own admin address, which jobs may not call")
 	errHeaderSize  = fmt.Errorf("the header of the answer is longer than %d KiB", maxHeader>>10)
 	errHTTP2       = errors.New("the app speaks HTTP/2 alone, and jobs are called by HTTP/1.1")
