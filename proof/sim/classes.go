@@ -539,6 +539,10 @@ func (p *Plan) rests(r *rand.Rand) {
 				Due: at + upTo(r, 35*time.Second), Again: r.IntN(2) == 0})
 		}
 	}
+	if r.IntN(2) == 0 { // the others have slept since before the tick whose run is left
+		p.Faults = append(p.Faults, Fault{At: time.Duration(pick(r, 60, 80))*time.Second + 300*time.Millisecond +
+			upTo(r, 3*time.Second), Kind: "crash", Replica: -1, For: 6 * time.Second})
+	}
 	p.Lasts = 130 * time.Second
 }
 
