@@ -25,6 +25,23 @@ func (w *world) disturbed(place int, from, to time.Duration, but ...string) bool
 	})
 }
 
+// unanswered is why a span of no length is there: the replica asked Redis something in the void.
+const unanswered = "unanswered"
+
+// silence is how long a connection at rest may be dead before its replica notices, if it asks nothing meanwhile.
+const silence = 30 * time.Second
+
+// deaf reports whether messages may not reach a replica, and it does not know: its connections were in the void, and it
+// asked nothing there.
+func (w *world) deaf(place int, at time.Duration) bool {
+	return slices.ContainsFunc(w.spans, func(s span) bool {
+		return s.place == place && s.why == "void" && s.from <= at && at <= s.to+silence &&
+			!slices.ContainsFunc(w.spans, func(q span) bool {
+				return q.place == place && q.why == unanswered && s.from <= q.from && q.from <= s.to
+			})
+	})
+}
+
 // disturbedBy reports whether a fault of a kind lay over a place, of which requests may come late.
 func (w *world) disturbedBy(why string, place int, at time.Duration) bool {
 	return slices.ContainsFunc(w.spans, func(s span) bool {

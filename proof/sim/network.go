@@ -132,6 +132,9 @@ func (n *network) fate(l *link, way int, about *call) (delay time.Duration, lost
 	delay = n.dice.between(n.far/10, n.far, keys(forDelay)...)
 	here, there := l.replica.weather(), n.world.redis.weather()
 	if here.blackhole || there.blackhole {
+		if way == toServer { // the replica notices
+			n.world.span(l.replica.place, n.world.now(), n.world.now(), unanswered)
+		}
 		// A message into the void is sent again when the void ends, or never.
 		if n.dice.chance(0.5, keys(forHeld)...) {
 			return delay, true, true

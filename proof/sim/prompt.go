@@ -64,7 +64,8 @@ func (w *world) another(place int, job string, from, to time.Duration) bool {
 		return false
 	}
 	for i, r := range w.plan.Replicas {
-		if i != place && r.Begins+recovery <= from && !w.disturbed(i, from-recovery, to) && w.takes(i, job, from, to) {
+		if i != place && r.Begins+recovery <= from && !w.disturbed(i, from-recovery, to) && !w.deaf(i, from) &&
+			w.takes(i, job, from, to) {
 			return true
 		}
 	}
