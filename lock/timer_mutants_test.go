@@ -164,6 +164,9 @@ func probeTimers(rdb redis.UniversalClient, scripts timerScripts) (err error) {
 		w.do("PUBLISH", w.keys.Events, "end")
 		for _, nudge := range append(want, "end") {
 			m, err := nudges.ReceiveMessage(context.Background())
+			for err == nil && m.Payload == "run" { // that a timer's run has begun
+				m, err = nudges.ReceiveMessage(context.Background())
+			}
 			w.demand(err == nil && m.Payload == nudge, "heard %v, %v; want %q", m, err, nudge)
 		}
 	}
