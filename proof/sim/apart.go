@@ -205,7 +205,8 @@ func (w *world) judgeDeaths() {
 		if c.deaths == takeovers {
 			w.met["run again for the last time"]++
 		}
-		if c.deaths != deaths || c.deaths > takeovers || c.won < p.settled+wait {
+		const ofRedis = time.Millisecond // its time is in whole ones
+		if c.deaths != deaths || c.deaths > takeovers || c.won < p.settled+wait-ofRedis {
 			w.violatedAt(c.won, "2: deaths", c.job, "tick %s is run again %s after its run on %s was interrupted, "+
 				"as one of %d deaths after %d", stamp(c.tick), c.won-p.settled, p.replica.process, c.deaths, p.deaths)
 		}
