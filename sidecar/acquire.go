@@ -66,7 +66,7 @@ func (c *claimer) askWithoutSlot(w *wake, missing reason) skip {
 	case err == nil && a.Code == lock.Free:
 		w.asked = true
 		return skip{}
-	case err == nil && a.Code == lock.Fired && refusal(w, a) == firedElsewhere: // by a replica that lacks nothing
+	case err == nil && a.Code == lock.Fired && refusal(w, a) == firedElsewhere: // there, nothing was missing
 		return skip{reason: missing, attrs: c.by(a)}
 	}
 	return c.refused(w, a, err)

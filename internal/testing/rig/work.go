@@ -48,7 +48,7 @@ type client struct {
 func (d *Door) client(q *Request, h http.Header) (*client, error) {
 	c := &client{url: h.Get("Solotick-Callback"), token: h.Get("Solotick-Callback-Token")}
 	if !strings.HasSuffix(c.url, "/"+q.Run) || c.token == "" {
-		return nil, fmt.Errorf("request for %q, run %s: it is to be reported to %q with the token %q",
+		return nil, fmt.Errorf("request for %q, run %s: the app cannot report it to %q with the token %q",
 			q.Job, q.Run, c.url, c.token)
 	}
 	seconds, err := strconv.ParseFloat(h.Get("Solotick-Heartbeat"), 64)
