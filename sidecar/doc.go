@@ -5,7 +5,7 @@
 //
 // # Promises
 //
-//   - Each wake of a replica ends in exactly one fire or one counted skip.
+//   - Each wake of a replica ends in exactly one fire or one counted skip; service.Fates lists the fates of ticks.
 //   - Over all replicas, each tick fires at most once, except for jobs with the guarantee every-replica.
 //   - A run whose lock is lost (see "Loss of all data" in package lock) is cancelled before its lease ends. An HTTP
 //     handler may go on after its caller has gone: the fencing token tells other systems to refuse it.
