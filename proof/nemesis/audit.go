@@ -123,7 +123,7 @@ func (a *audit) weigh(to time.Time) {
 		first, second := old[tick], young[tick]
 		switch nothing := first.last() == nil && second.last() == nil; {
 		case nothing && tick.After(to):
-		case a.inFlight(tick):
+		case a.inFlight(tick), nothing && a.passed(tick):
 			a.sheet.emptied++
 			for _, d := range []*decided{first, second} {
 				if d.last() != nil {
@@ -185,6 +185,16 @@ func (a *audit) inFlight(tick time.Time) bool {
 		concerned := r.tick.Equal(tick) || !a.job.allow && tick.After(r.tick)
 		return concerned && !r.begin().After(a.empty.holds) && !r.end().Before(a.empty.begins.Add(-edge))
 	})
+}
+
+// passed reports whether a tick that had waited for the end of a run was passed by the next one, whose run was under way
+// as Redis was emptied: it was due again, and not begun.
+func (a *audit) passed(tick time.Time) bool {
+	next := slices.IndexFunc(a.ticks, tick.Before)
+	return a.job.queue && next >= 0 && len(started(a.byTick[tick])) == 0 &&
+		slices.ContainsFunc(a.byTick[a.ticks[next]], func(r *run) bool {
+			return !r.begin().After(a.empty.holds) && !r.end().Before(a.empty.begins.Add(-edge))
+		})
 }
 
 // countedAgain reports whether a tick was the last one before Redis was emptied, and the first replica to come back did

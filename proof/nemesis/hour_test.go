@@ -379,6 +379,22 @@ func TestWhatWasInFlightWhenRedisWasEmptiedIsCountedApart(t *testing.T) {
 	b.audited(t, "no fate", "no fate")
 }
 
+// The machine is busy, so a tick that waited has not begun when the next one has: that one goes first.
+func TestATickThatWaitedMayBePassedWhenRedisIsEmptied(t *testing.T) {
+	b := newBooks("queue", succeeded)
+	b.job.queue = true
+	b.course.empty = stretch{begins: at(2.4), holds: at(2.5)}
+	b.strike(emptied, theRedis, 2.4, 2.5)
+	b.drop(1)
+	b.drop(2)
+	b.run(2, 2.002, 2.45, lostLock)
+	if s := b.audited(t); s.emptied != 2 || s.ticks != 2 || s.right != 2 {
+		t.Errorf("got %+v", s)
+	}
+	b.course.empty = stretch{begins: at(2.9), holds: at(2.95)} // the next one was over
+	b.audited(t, "no fate", "no fate")
+}
+
 func TestAChangedScheduleHasNoFatesBesideTheReload(t *testing.T) {
 	b := newBooks(theSqueezed, succeeded)
 	b.drop(1)
