@@ -13,15 +13,15 @@ import (
 	"github.com/solotick/solotick/config/strict"
 )
 
-const defaultFates = 500 // of the lock
+const defaultHistory = 200 // of the lock
 
 // readRedis reads redis, and looks for keys that contradict each other. Without a URL in the table it checks less:
 // --redis may name one.
 func readRedis(r *Redis) func(*strict.Decoder, strict.Entry) {
 	return func(d *strict.Decoder, e strict.Entry) {
 		seen := d.Mapping(e)
-		if r.Fates == defaultFates {
-			r.Fates = 0 // so that saying it makes no other table
+		if r.History == defaultHistory {
+			r.History = 0 // so that saying it makes no other table
 		}
 		if r.PasswordRefresh == DefaultPasswordRefresh {
 			r.PasswordRefresh = 0

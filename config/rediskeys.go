@@ -7,7 +7,7 @@ import (
 	"github.com/solotick/solotick/config/strict"
 )
 
-const maxFates = 100_000 // bounds redis.fates: more than a day of a job every second
+const maxHistory = 100_000 // bounds redis.history: more than a day of a job every second
 
 // maxWaitReplicas bounds redis.waitReplicas. More than Redis has would stop every job, and ten is more than anyone
 // needs.
@@ -41,10 +41,10 @@ func connectionKeys(to *Redis) []strict.Key {
 			Example: "1", Form: strict.Form{Most: maxWaitReplicas}, Show: strict.Shown, Also: "minReplicas wait",
 			Doc: "replicas of Redis that must have a claim before its job is run, at most 10; " +
 				"see [redis.md](redis.md)"},
-		{Name: "fates", Type: strict.Number(&to.Fates), Default: "500", Example: "2000",
-			Form: strict.Form{Least: 1, Most: maxFates}, Show: strict.Shown, Also: "history historyLimit keep",
-			Doc: "about how many fates of each job's ticks Redis keeps for `solotick why`, at most 100000; " +
-				"each takes about 200 bytes"},
+		{Name: "history", Type: strict.Number(&to.History), Default: "200", Example: "2000",
+			Form: strict.Form{Least: 1, Most: maxHistory}, Show: strict.Shown, Also: "fates historyLimit keep",
+			Doc: "how many entries of each job's history Redis keeps, at most 100000, and a quarter as many " +
+				"failures; 300 bytes each"},
 		{Name: "timeout", Type: strict.Duration(&to.Timeout, strict.AtLeast(time.Millisecond)),
 			Default: "500ms", Example: "1s", Show: strict.Shown,
 			Doc: "limit of one request, opening a connection included; at most a third of every job's `lock.ttl`"},

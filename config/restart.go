@@ -27,7 +27,7 @@ func (t *Table) Restart(next *Table) error {
 		{"redis.tls", a.TLS, b.TLS},
 		{"redis.waitReplicas", a.WaitReplicas, b.WaitReplicas},
 		{"redis.timeout", a.Timeout, b.Timeout},
-		{"redis.fates", a.Fates, b.Fates},
+		{"redis.history", a.History, b.History},
 		{"listen", t.Listen, next.Listen},
 		{"admin", t.Admin, next.Admin},
 		{"clock", t.Clock, next.Clock},

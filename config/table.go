@@ -58,7 +58,7 @@ type Redis struct {
 	TLS             *TLS          // nil = none beyond what the URL asks for
 	WaitReplicas    int           // replicas that must have a claim before it is believed, 0 to 10
 	Timeout         time.Duration // one round trip; default 500ms
-	Fates           int           `json:",omitzero"` // kept of each job, 1 to 100000; 0 = the table does not say: 500
+	History         int           `json:",omitzero"` // entries of each job, 1 to 100000; 0 = not said: 200
 }
 
 // Sentinel names the Sentinels that know the present master.

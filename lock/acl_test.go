@@ -396,7 +396,7 @@ func (p *player) looks() error {
 		return fmt.Errorf("state: %+v, %w", states, err)
 	}
 	missed := service.Entry{Job: job, Outcome: "missed"}
-	if err := p.service.AppendHistory(p.ctx, missed.Ending()); err != nil {
+	if err := p.service.AppendHistory(p.ctx, &missed); err != nil {
 		return err
 	}
 	all, err := p.service.History(p.ctx, job, 10)

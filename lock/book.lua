@@ -1,10 +1,10 @@
 -- book: count ticks that nobody fired by their fate, each once over all replicas, however often the request arrives.
 --
--- KEYS  1 ledger  2 fates of the job  3 runs: the history  4 memo of the request
--- ARGV  1 the gaps that the caller has read  2 how many missed ticks lie in them  3 how many fates are kept
+-- KEYS  1 ledger  2 history of the job  3 memo of the request
+-- ARGV  1 the gaps that the caller has read  2 how many missed ticks lie in them  3 how many entries the history keeps
 --       4.. for each interval with ticks of the schedule: fate, how many ticks, and what is kept of them
 -- returns {OK, now, 1 if this request counted them, else 0}
-local ledger, fates, runs, memo, read = KEYS[1], KEYS[2], KEYS[3], KEYS[4], ARGV[1]
+local ledger, history, memo, read = KEYS[1], KEYS[2], KEYS[3], ARGV[1]
 
 local h = redis.call('HMGET', ledger, 'gaps', 'missed', 'missedToday')
 local gaps = h[1] or ''
@@ -19,10 +19,7 @@ redis.call('SET', memo, 'booked', 'PX', 86400000)
 for i = 4, #ARGV, 3 do
   local field = 'fate:' .. ARGV[i]
   redis.call('HSET', ledger, field, (tonumber(redis.call('HGET', ledger, field)) or 0) + ARGV[i + 1])
-  redis.call('XADD', fates, 'MAXLEN', '~', ARGV[3], '*', 'run', ARGV[i + 2])
-  if ARGV[i] == 'missed' then
-    redis.call('HSET', ledger, 'lastMissed', ARGV[i + 2])
-    redis.call('XADD', runs, 'MAXLEN', '~', '10000', '*', 'run', ARGV[i + 2])
-  end
+  redis.call('XADD', history, 'MAXLEN', '~', ARGV[3], '*', 'tick', ARGV[i + 2])
+  if ARGV[i] == 'missed' then redis.call('HSET', ledger, 'lastMissed', ARGV[i + 2]) end
 end
 return {'OK', now, 1}

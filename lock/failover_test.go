@@ -196,7 +196,7 @@ func TestRunOutlivesAFailoverBySentinel(t *testing.T) {
 	// any more.
 	entry := w.Entry(l, "succeeded")
 	settled, err := l.Finish(t.Context(), 0, entry.Ending())
-	ended, errEnded := b.Service.History(t.Context(), "", 2)
+	ended, errEnded := b.Service.History(t.Context(), job, 2)
 	recorded := errEnded == nil && len(ended) == 1 && ended[0].Run == l.Run()
 	if err != nil || settled.Verdict != lock.OK && settled.Verdict != lock.None || !recorded {
 		t.Errorf("finish: %s, %v; the history is %+v, %v", settled.Verdict, err, ended, errEnded)

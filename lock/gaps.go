@@ -73,8 +73,8 @@ func (s *Store) Book(ctx context.Context, job, gaps string, all []Booking) (bool
 		}
 		more = append(more, b.Fate, b.Ticks, b.Entry)
 	}
-	keys := []string{s.redis.Keys.Ledger(job), s.redis.Keys.Fates(job), s.redis.Keys.Runs, s.redis.Keys.Memo(id)}
-	args := append([]any{gaps, missed, s.redis.Fates}, more...)
+	keys := []string{s.redis.Keys.Ledger(job), s.redis.Keys.History(job), s.redis.Keys.Memo(id)}
+	args := append([]any{gaps, missed, s.redis.History(job)}, more...)
 	for try := 0; ; try++ {
 		parts, err := s.redis.Call(ctx, bookScript, 1, keys, args...)
 		if err == nil {

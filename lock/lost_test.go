@@ -68,7 +68,7 @@ func TestUnansweredFinishIsRepeatedAndCountsOnce(t *testing.T) {
 		if err != nil || got.Verdict != lock.OK && got.Verdict != lock.None {
 			w.Fatalf("finish: %s, %v", got.Verdict, err)
 		}
-		n, err := w.Admin.XLen(w.Context(), "solotick:{svc}:runs").Result()
+		n, err := w.Admin.XLen(w.Context(), "solotick:{svc}:history:"+job).Result()
 		if err != nil || n != 1 {
 			w.Errorf("%d history entries, %v", n, err)
 		}

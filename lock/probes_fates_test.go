@@ -13,7 +13,9 @@ import (
 // probeFates ends runs in all ways, and asks what is kept of their ticks.
 func (p *prober) probeFates() {
 	p.older()
-	kept := func() int64 { n, _ := p.do("XLEN", p.keys.Fates(walkJob)).(int64); return n }
+	kept := func() int {
+		return strings.Count(fmt.Sprint(p.do("XRANGE", p.keys.History(walkJob), "-", "+")), "[tick ")
+	}
 	stands := func(what string, streak, ended int64, answer []any, before, after int64) {
 		p.demand(p.field("streak") == rds.Itoa(streak) && p.field("ended") == rds.Itoa(nominal(ended)), "%s: %s in a row have failed, up to %s",
 			what, p.field("streak"), p.field("ended"))
@@ -40,6 +42,8 @@ func (p *prober) probeFates() {
 	shows("a failure")
 	stands("one that the app has declined", 2, 3, end(4, "declined", 0), 2, 2)
 	shows("one that the app has declined")
+	newestOf := fmt.Sprint(p.do("XREVRANGE", p.keys.History(walkJob), "+", "-", "COUNT", 1))
+	p.demand(strings.Contains(newestOf, "[tick entry "+newest+"]") && p.do("XLEN", p.keys.History(walkJob)) == int64(4), "the history ends with %s", newestOf)
 	p.demand(p.field("fate:succeeded") == "1" && p.field("fate:failed") == "2" && p.field("fate:declined") == "1" && kept() == 4,
 		"four ticks have the fates %v", p.list("HGETALL", p.ledger()))
 
@@ -140,15 +144,13 @@ func (p *prober) probeTakeoverAskedAgain() {
 	}
 }
 
-// probeAgeOfFates registers a job, of which there are old fates.
-func (p *prober) probeAgeOfFates() {
-	p.at(nominal(2))
-	p.do("XADD", p.keys.Fates(walkJob), fmt.Sprintf("%d-1", p.clock-1001), "run", "old")
-	p.do("XADD", p.keys.Fates(walkJob), fmt.Sprintf("%d-1", p.clock-1000), "run", "young")
-	p.registers("a", 1000)
-	p.demand(p.do("XLEN", p.keys.Fates(walkJob)) == int64(1), "%v fates are left", p.do("XLEN", p.keys.Fates(walkJob)))
-	p.registers("a", 1000_000)
-	p.lasts(p.keys.Fates(walkJob), 1000*time.Second)
+// probeAgeOfHistory registers a job that has a history.
+func (p *prober) probeAgeOfHistory() {
+	for _, key := range []string{p.keys.History(walkJob), p.keys.Failures(walkJob)} {
+		p.do("XADD", key, "*", "run", "an entry")
+		p.registers("a", 1000_000)
+		p.lasts(key, 1000*time.Second)
+	}
 }
 
 // endsAs finishes a run.
@@ -212,46 +214,53 @@ func (p *prober) probeOverlaps() {
 		}
 		p.settles(run, "finish", "")
 		entry := fmt.Sprintf(`{"first":%d,"tick":%d,"count":2,"outcome":"overlapped","behind":"%s","ended":%d}`, nominal(n+1), nominal(n+2), run.Run, p.clock)
-		kept := fmt.Sprint(p.do("XRANGE", p.keys.Fates(walkJob), "-", "+"))
-		p.demand(strings.Contains(kept, entry) && p.field("fate:overlapped") == rds.Itoa(int64(2*i+2)), "%s are counted, want two more; kept %s, and not %s",
+		kept := fmt.Sprint(p.do("XRANGE", p.keys.History(walkJob), "-", "+"))
+		p.demand(strings.Contains(kept, "[tick "+entry+"]") && p.field("fate:overlapped") == rds.Itoa(int64(2*i+2)), "%s are counted, want two more; kept %s, and not %s",
 			p.field("fate:overlapped"), kept, entry)
 	}
-	run := p.claims(Queue, 8)
-	p.at(nominal(9))
+	p.at(nominal(17))
+	failing := p.claims(Forbid, 17)
+	p.isTold(failing, Won)
+	p.at(nominal(18))
+	p.isTold(p.claims(Forbid, 18), Overlap)
+	p.endsAs(failing, "failed", 0)
+	p.demand(p.do("XLEN", p.keys.Failures(walkJob)) == int64(1), "failed: %v", p.do("XRANGE", p.keys.Failures(walkJob), "-", "+"))
+	run := p.claims(Queue, 28)
+	p.at(nominal(29))
 	p.isTold(run, Won)
-	p.isTold(p.claims(Queue, 9), Queued)
+	p.isTold(p.claims(Queue, 29), Queued)
 	p.settles(run, "finish", "")
-	p.demand(len(p.isDue()) == 1 && p.field("overlap") == rds.Itoa(nominal(7)), "due behind a run: %q, overlap %s", p.isDue(), p.field("overlap"))
+	p.demand(len(p.isDue()) == 1 && p.field("overlap") == rds.Itoa(nominal(18)), "due behind a run: %q, overlap %s", p.isDue(), p.field("overlap"))
 }
 
-// probeBounds: runs, failures and fates are kept up to a number. Redis drops whole nodes of a stream, of a hundred
-// entries.
+// probeBounds: entries and failures are kept up to a number. Redis drops whole nodes of a stream, of a hundred entries.
 func (p *prober) probeBounds() {
-	fates := p.keys.Fates(walkJob)
-	fill := func(key string, n int) {
-		p.do("EVAL", "for i = 1, ARGV[1] do redis.call('XADD', KEYS[1], '*', 'run', 'x') end", 1, key, n)
+	history, failures := p.keys.History(walkJob), p.keys.Failures(walkJob)
+	fill := func(key string) {
+		p.do("EVAL", "for i = 1, 800 do redis.call('XADD', KEYS[1], '*', 'run', 'x') end", 1, key)
 	}
 	bounded := func(key string, most int64) {
 		n, _ := p.do("XLEN", key).(int64)
 		p.demand(n >= most && n <= most+200, "%d entries in %s", n, key)
 	}
 	p.older()
-	fill(p.keys.Runs, 10_300)
-	fill(p.keys.Failures, 10_300)
-	fill(fates, 800)
+	fill(history)
+	fill(failures)
 	p.at(nominal(1))
 	c := p.claims(Forbid, 1)
 	p.isTold(c, Won)
 	p.endsAs(c, "failed", 0)
-	bounded(p.keys.Runs, 10_000)
-	bounded(p.keys.Failures, 10_000)
-	bounded(fates, 500)
-	fill(p.keys.Runs, 300)
-	fill(fates, 300)
+	bounded(history, 500)
+	bounded(failures, 125)
+	fill(history)
 	p.do("HSET", p.ledger(), "gaps", "10-20 ")
-	p.eval(p.scripts.book, []string{p.ledger(), fates, p.keys.Runs, p.keys.Memo("b")}, "10-20 ", 1, 500, Missed, 1, "an entry")
-	bounded(p.keys.Runs, 10_000)
-	bounded(fates, 500)
+	p.eval(p.scripts.book, []string{p.ledger(), history, p.keys.Memo("b")}, "10-20 ", 1, 500, Missed, 1, "an entry")
+	bounded(history, 500)
+	fill(history)
+	p.do("ZADD", p.keys.DueJobs, 0, fmt.Sprintf("%d j manual 1 0 0 one", nominal(2)))
+	p.eval(p.scripts.cancel, []string{p.ledger(), p.keys.Memo("c"), p.keys.Acts, p.keys.DueJobs, history}, p.keys.Events, walkJob,
+		p.clock, 500, "act")
+	bounded(history, 500)
 }
 
 // probeSince demands that all runs of a tick are told which tick had succeeded before it was claimed first.

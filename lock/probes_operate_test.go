@@ -292,7 +292,7 @@ func (p *prober) probeManyTriggers() {
 func (p *prober) probeBooking() {
 	p.do("HSET", p.ledger(), "born", 1, "gaps", "10-20 30-40 ", "missed", 3)
 	book := func(id, gaps string, ticks, want int) {
-		got := p.eval(p.scripts.book, []string{p.ledger(), p.keys.Fates(walkJob), p.keys.Runs, p.keys.Memo(id)}, gaps, ticks, 500, Missed, ticks, "an entry",
+		got := p.eval(p.scripts.book, []string{p.ledger(), p.keys.History(walkJob), p.keys.Memo(id)}, gaps, ticks, 500, Missed, ticks, "an entry",
 			PausedTick, 1, "another")
 		p.demand(got[0] == "OK" && got[2] == int64(want), "%s counts %q: %v, want %d", id, gaps, got, want)
 	}
@@ -303,8 +303,8 @@ func (p *prober) probeBooking() {
 	book("a", "10-20 ", 2, 1)
 	p.demand(p.field("missed") == "9" && p.field("gaps") == "", "counted %s, and %q is left", p.field("missed"), p.field("gaps"))
 	p.demand(p.field("fate:missed") == "6" && p.field("fate:paused") == "2", "the fates are %s missed and %s paused", p.field("fate:missed"), p.field("fate:paused"))
-	p.demand(p.do("XLEN", p.keys.Fates(walkJob)) == int64(4) && p.do("XLEN", p.keys.Runs) == int64(2), "kept %v fates, and %v in the history",
-		p.do("XLEN", p.keys.Fates(walkJob)), p.do("XLEN", p.keys.Runs))
+	kept := fmt.Sprint(p.do("XRANGE", p.keys.History(walkJob), "-", "+"))
+	p.demand(strings.Count(kept, "[tick an entry]") == 2 && strings.Count(kept, "[tick another]") == 2, "kept %s", kept)
 	p.lasts(p.keys.Memo("a"), 24*time.Hour)
 
 	const day = 86_400_000
@@ -534,7 +534,7 @@ func (p *prober) probeCancelledAs() {
 		p.demand(told != nil && entry == `{"job":"j","outcome":"cancelled"}` && counts("cancelled") == rds.Itoa(int64(i+1)) && counts(said) == "",
 			"cancelled, and its holder says %s: %v, %s, counted %s", said, told, entry, counts("cancelled"))
 	}
-	p.demand(p.field("streak") == "" && p.do("XLEN", p.keys.Failures) == int64(0), "a cancelled run has failed: %q", p.field("streak"))
+	p.demand(p.field("streak") == "" && p.do("XLEN", p.keys.Failures(walkJob)) == int64(0), "a cancelled run has failed: %q", p.field("streak"))
 	told, entry := ends(20, "manual", "shutdown", "")
 	p.demand(told != nil && entry == `{"job":"j","outcome":"cancelled"}` && counts("cancelled") == "6", "by hand: %v, %s, counted %s", told, entry, counts("cancelled"))
 	told, entry = ends(21, "schedule", "failed", "failed")
@@ -545,8 +545,8 @@ func (p *prober) probeCancelledAs() {
 // probeCancelWaiting: what waits of a job by hand is dropped, and nothing else.
 func (p *prober) probeCancelWaiting() {
 	drops := func(id string, until int64) []any {
-		keys := []string{p.ledger(), p.keys.Memo(id), p.keys.Acts, p.keys.DueJobs, p.keys.Runs}
-		return p.eval(p.scripts.cancel, keys, p.keys.Events, walkJob, until, "act")
+		keys := []string{p.ledger(), p.keys.Memo(id), p.keys.Acts, p.keys.DueJobs, p.keys.History(walkJob)}
+		return p.eval(p.scripts.cancel, keys, p.keys.Events, walkJob, until, 200, "act")
 	}
 	p.demand(drops("a", p.clock+1000)[0] == string(unknown), "what waits of a job without a ledger was dropped")
 	p.told("due") // whoever lives registers it
@@ -563,13 +563,13 @@ func (p *prober) probeCancelWaiting() {
 		p.demand(drops("b", p.clock)[2] == want, "the answer does not name what waited: want %s", want)
 	}
 	p.demand(slices.Equal(p.isDue(), []string{others, stays}) && p.field("handed") == "", "left are %q, handed on %q", p.isDue(), p.field("handed"))
-	told := fmt.Sprint(p.do("XRANGE", p.keys.Runs, "-", "+"))
+	told := fmt.Sprint(p.do("XRANGE", p.keys.History(walkJob), "-", "+"))
 	for _, entry := range []string{fmt.Sprintf(`{"job":"j","tick":%d,"run":"one","kind":"manual","outcome":"cancelled","ended":%d}`, trigger, p.clock),
 		fmt.Sprintf(`{"job":"j","tick":%d,"run":"two","kind":"backfill","outcome":"cancelled","ended":%d}`, tick, p.clock)} {
 		p.demand(strings.Contains(told, entry), "the history has %s, and not %s", told, entry)
 	}
 	p.demand(strings.Contains(fmt.Sprint(p.do("XRANGE", p.keys.Acts, "-", "+")), "made 2]"), "the act is %v", p.do("XRANGE", p.keys.Acts, "-", "+"))
 	p.demand(drops("c", p.clock)[2] == "" && p.do("XLEN", p.keys.Acts) == int64(1), "what was dropped is dropped again")
-	p.do("DEL", p.keys.DueJobs, p.keys.Runs)
+	p.do("DEL", p.keys.DueJobs, p.keys.History(walkJob))
 	p.forget()
 }

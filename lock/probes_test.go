@@ -38,7 +38,7 @@ func probe(rdb redis.UniversalClient, scripts walkScripts) (err error) {
 	}
 	for _, f := range []func(){
 		p.probeLedger, p.probeClaimed, p.probeReturn, p.probeLoss, p.probeLossAtLeastOnce, p.probeClaimsInPauses, p.probeBesideHand, p.probeCancelledAs, p.probeCancelWaiting, p.probePauses,
-		p.probePausesOver, p.probeLease, p.probeToken, p.probeEvidence, p.probeRunsThatWereLost, p.probeHistory, p.probeFates, p.probeSince, p.probeAgeOfFates, p.probeEvidenceAndFate, p.probeNudges,
+		p.probePausesOver, p.probeLease, p.probeToken, p.probeEvidence, p.probeRunsThatWereLost, p.probeHistory, p.probeFates, p.probeSince, p.probeAgeOfHistory, p.probeEvidenceAndFate, p.probeNudges,
 		p.probeListInAPause, p.probeTwoPauses, p.probeClaimsInTwoPauses, p.probeAsking, p.probeData, p.probeGaps, p.probeBooking,
 		p.probeTwice, p.probeLimit, p.probeHanded, p.probeDropping, p.probeListPassedOver, p.probeFullQueue, p.probeQueueOfDue, p.probeEndOfARun,
 		p.probeDisplacedOfBefore, p.probeActs, p.probeCancel, p.probeMarks, p.probeCancelInFullMemory, p.probeOverlaps, p.probeRefusedWrites,
@@ -189,7 +189,7 @@ func (p *prober) registers(args ...any) (n [5]int64) {
 
 // registersAll is registers with all arguments.
 func (p *prober) registersAll(args []any) (n [5]int64) {
-	for i, v := range p.eval(p.scripts.register, []string{p.ledger(), p.keys.DueJobs, p.keys.Fates(walkJob)}, args...) {
+	for i, v := range p.eval(p.scripts.register, []string{p.ledger(), p.keys.DueJobs, p.keys.History(walkJob), p.keys.Failures(walkJob)}, args...) {
 		n[i] = millisOf(v)
 	}
 	return n
@@ -600,9 +600,11 @@ func (p *prober) probeHistory() {
 		c := p.claims(Forbid, int64(i+1))
 		p.isTold(c, Won)
 		p.eval(p.scripts.settle, p.settleKeys(&fiber{claim: c}), "finish", c.Run, walkJob, 0, p.keys.Events, "entry "+c.Run, 500, "", 0, 0, 0, failed)
-		runs, _ := p.do("XLEN", p.keys.Runs).(int64)
-		failures, _ := p.do("XLEN", p.keys.Failures).(int64)
+		runs, _ := p.do("XLEN", p.keys.History(walkJob)).(int64)
+		failures, _ := p.do("XLEN", p.keys.Failures(walkJob)).(int64)
 		p.demand(runs == int64(i+1) && failures == int64(i), "%d runs and %d failures", runs, failures)
+		newest := fmt.Sprint(p.do("XREVRANGE", p.keys.History(walkJob), "+", "-", "COUNT", 1))
+		p.demand(strings.Contains(newest, "[run entry "+c.Run+"]"), "the history has %s", newest)
 		p.demand(p.field("done") == "entry "+c.Run, "the last one is %q", p.field("done"))
 	}
 	p.at(nominal(4))

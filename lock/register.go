@@ -62,7 +62,8 @@ func (s *Store) RegisterAgain(ctx context.Context, job, fingerprint string, know
 			args = append(args, Due{Tick: p.Tick, Job: job, Kind: "catchup", Attempt: 1, Nonce: nonce}.Member())
 		}
 	}
-	keys := []string{s.redis.Keys.Ledger(job), s.redis.Keys.DueJobs, s.redis.Keys.Fates(job)}
+	keys := []string{s.redis.Keys.Ledger(job), s.redis.Keys.DueJobs, s.redis.Keys.History(job),
+		s.redis.Keys.Failures(job)}
 	parts, err := s.redis.Call(ctx, registerScript, 0, keys, args...)
 	if err != nil {
 		return Ledger{}, fmt.Errorf("registering job %q: %w", job, err)

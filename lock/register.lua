@@ -1,8 +1,8 @@
 -- register: make a job's ledger known, at load, at reload and after UNKNOWN; never at a claim.
 --
--- KEYS  1 ledger  2 due  3 fates of the job
+-- KEYS  1 ledger  2 due  3 history of the job  4 its failures
 -- ARGV  1 fingerprint of schedule, zone, window, jitter, suspend; 'none' = no replica claims the job's ticks
---       2 retention of an unused ledger, and of fates (ms)
+--       2 retention of what is unused (ms)
 --       What follows may be left out:    3 when the ledger was born that the caller knew before; 0 = it knew none
 --       4 newest claimed tick that it knew of; 0 = it missed nothing
 --       5 '1': at-least-once    6 channel of the nudges    7 newest tick that Redis had told it of as claimed; 4 may be a refused one
@@ -57,7 +57,5 @@ elseif knew == born and ARGV[5] ~= '1' and tonumber(ARGV[7]) > tonumber(tick) th
   tick = ARGV[7]
   redis.call('HSET', ledger, 'tick', tick)
 end
-redis.call('PEXPIRE', ledger, ARGV[2])
-redis.call('PEXPIRE', KEYS[3], ARGV[2])
-redis.call('XTRIM', KEYS[3], 'MINID', string.format('%d', math.max(now - ARGV[2], 0)))
+for _, key in ipairs({ledger, KEYS[3], KEYS[4]}) do redis.call('PEXPIRE', key, ARGV[2]) end
 return {now, tonumber(born), tonumber(since), tonumber(tick), tonumber(back)}

@@ -151,7 +151,7 @@ func (p *replay) does(x model.Step) (answer string, overlapped []int) {
 		p.command("PING")
 	case model.LosesData:
 		p.deleteAll("")
-		p.call(p.scripts.register, []string{p.ledger(), p.keys.Due("j"), p.keys.Fates("j")}, "", retention.Milliseconds())
+		p.call(p.scripts.register, []string{p.ledger(), p.keys.Due("j"), p.keys.History("j"), p.keys.Failures("j")}, "", retention.Milliseconds())
 	case model.StepsClock:
 		p.command("PING")
 	default:
@@ -260,8 +260,8 @@ func (p *replay) settles(x model.Step) (answer string, overlapped []int) {
 			leaseEnd = p.watched
 		}
 	}
-	parts := p.call(p.scripts.settle, []string{p.lockOf(c), p.ledger(), p.keys.Running, p.keys.Due("j"), p.keys.Runs, p.keys.Memo(c.Run),
-		p.keys.Failures, p.keys.Fates("j")}, verb, c.Run, c.Job, delay, p.keys.Events, entry, 500, verb, leaseEnd, p.sees.fields["born"],
+	parts := p.call(p.scripts.settle, []string{p.lockOf(c), p.ledger(), p.keys.Running, p.keys.Due("j"), p.keys.History("j"), p.keys.Memo(c.Run),
+		p.keys.Failures("j")}, verb, c.Run, c.Job, delay, p.keys.Events, entry, 500, verb, leaseEnd, p.sees.fields["born"],
 		0, "", again, 0, 0)
 	told, _ := parts[3].(string)
 	for tick := range strings.FieldsSeq(told) {

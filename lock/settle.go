@@ -168,14 +168,14 @@ type settlement struct {
 // settle repeats a settlement until it is answered or ctx ends. Each verb is harmless when it is run twice.
 func (s *Store) settle(ctx context.Context, c *Claim, how settlement) (Settled, error) {
 	k := s.redis.Keys
-	keys := []string{k.Lock(c.Job, c.slot()), k.Ledger(c.Job), k.Running, k.Due(c.Job), k.Runs, k.Memo(c.Run),
-		k.Failures, k.Fates(c.Job)}
+	keys := []string{k.Lock(c.Job, c.slot()), k.Ledger(c.Job), k.Running, k.Due(c.Job), k.History(c.Job), k.Memo(c.Run),
+		k.Failures(c.Job)}
 	if rds.IsTimer(c.Job) {
 		keys = append(keys, k.Timer(c.Job))
 	}
 	for try := 0; ; try++ {
-		args := []any{how.verb, c.Run, c.Job, how.delay.Milliseconds(), k.Events, how.ending.Entry, s.redis.Fates,
-			how.ending.Fate}
+		args := []any{how.verb, c.Run, c.Job, how.delay.Milliseconds(), k.Events, how.ending.Entry,
+			s.redis.History(c.Job), how.ending.Fate}
 		args = append(args, how.rest(s.endedAgo(c, how.ending.At))...)
 		parts, err := s.redis.Call(ctx, settleScript, 1, keys, args...)
 		if err == nil {

@@ -5,10 +5,10 @@
 --   abandon   its replica gave up without a clear answer, and knows that it never started
 --   reap      its replica is gone: a watcher saw the lease unchanged for a whole ttl
 --
--- KEYS  1 lock  2 ledger  3 running  4 due  5 runs  6 memo of the run  7 failures  8 fates of the job  9 entry of the timer (see
+-- KEYS  1 lock  2 ledger  3 running  4 due  5 history of the job  6 memo of the run  7 its failures  8 entry of the timer (see
 --       timer): given if the run is one's
 -- ARGV  1 verb  2 uuid of the run  3 job  4 how long the lock outlives the run (ms; 0 = delete now)  5 channel of the nudges
---       6 history entry; '' = none (reap: the watcher saw no record of it)    7 how many fates are kept
+--       6 history entry; '' = none (reap: the watcher saw no record of it)    7 how many entries the history keeps
 --       8 fate of the run's tick, should the run be its last; '' = the tick is not of the table
 --       What follows may be left out:
 --       9 lease end that the watcher saw (reap)    10 the watcher (reap); when the ledger was born, as the run's claim saw it (requeue)
@@ -24,7 +24,7 @@
 -- A timer whose run is not to be run again is forgotten: its entry becomes a mark under which it is not set again for a day. The
 -- memo of a run that was reaped keeps it, since there may be evidence yet that it never started. The memo of one that was
 -- 'taken' says no more than by which watcher: its tick is due again, or over.
-local lock, ledger, running, due, runs, memo, failures, fates, timer = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
+local lock, ledger, running, due, history, memo, failures, timer = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local verb, uuid, job, entry, again, wait = ARGV[1], ARGV[2], ARGV[3], ARGV[6], ARGV[13] or '', ARGV[14] or 0
 local member, day = uuid .. ' ' .. job, 86400000
 local fate, failed = ARGV[8], ARGV[12] == 'failed'
@@ -65,9 +65,11 @@ local function recall(kept)
   weigh(#string.match(kept, '^%d+ %S+ [01] (.*)$'))
 end
 
--- A tick of the table has one fate, which is counted once: by the step that ends its last run.
-local function keepFate(text)
-  redis.pcall('XADD', fates, 'MAXLEN', '~', ARGV[7], '*', 'run', text)
+local told = nil                                           -- the entry that the history was told last
+local function keep(what, text)                            -- history is not worth a failed finish
+  told = text
+  redis.pcall('XADD', history, 'MAXLEN', '~', ARGV[7], '*', what, text)
+  if failed and text == entry then redis.pcall('XADD', failures, 'MAXLEN', '~', math.ceil(ARGV[7] / 4), '*', what, text) end
 end
 local notes = {}                                           -- fields of the ledger, each followed by its value, for one HSET
 local function note(field, value) notes[#notes + 1], notes[#notes + 2] = field, value end
@@ -75,12 +77,13 @@ local function writeNotes()
   if #notes > 0 then redis.pcall('HSET', ledger, unpack(notes)) end
 end
 local before, after = 0, 0                                 -- ticks in a row that failed
+-- A tick of the table has one fate, which is counted once: by the step that ends its last run.
 local function endTick(tick, text)
   local from, known = string.gsub(h[9] or '', ' ' .. tick .. ':%d+', '')
   if known > 0 then note('from', from) end
   if fate == '' then return end
   if fate == 'succeeded' and tonumber(tick) > (tonumber(h[10]) or 0) then note('succeeded', tick) end
-  keepFate(text)
+  keep('tick', text)
   local once = ARGV[15] == '1'
   if once then                                             -- it keeps the fate that it had
   elseif string.find(counted, tick .. ' ', 1, true) then   -- before its replica said that it had never started
@@ -170,7 +173,7 @@ if behind ~= '' then
   if kept == '' then redis.call('HDEL', ledger, 'behind') else redis.call('HSET', ledger, 'behind', kept) end
   redis.call('HSET', ledger, 'tick', newest, 'overlap', overlap)
   if count > 0 then
-    keepFate(string.format('{"first":%s,"tick":%s,"count":%d,"outcome":"overlapped","behind":"%s","ended":%d}', first, last, count, uuid, now))
+    keep('tick', string.format('{"first":%s,"tick":%s,"count":%d,"outcome":"overlapped","behind":"%s","ended":%d}', first, last, count, uuid, now))
     redis.call('HSET', ledger, 'fate:overlapped', (tonumber(redis.call('HGET', ledger, 'fate:overlapped')) or 0) + count)
   end
 end
@@ -199,10 +202,9 @@ end
 if verb == 'reap' then redis.call('SET', memo, how .. ARGV[10] .. ' ' .. kept, 'PX', day) end
 if redis.call('GET', lock) == uuid then redis.call('PEXPIRE', lock, ARGV[4]) end -- 0 deletes it
 if over and record then endTick(string.match(record, '^%d+'), ending) end
-if entry ~= '' then                                        -- history is not worth a failed finish
+if entry ~= '' then
   if verb ~= 'handover' or over then note('done', entry) end -- a tick that is handed on has not ended
-  redis.pcall('XADD', runs, 'MAXLEN', '~', '10000', '*', 'run', entry)
-  if failed then redis.pcall('XADD', failures, 'MAXLEN', '~', '10000', '*', 'run', entry) end
+  if entry ~= told then keep('run', entry) end
 end
 writeNotes()
 wake()

@@ -40,8 +40,8 @@ type Options struct {
 	// Boottime is the clock of trust windows (default: the time since boot, time in suspend included). Simulations
 	// bring their own.
 	Boottime func() time.Duration
-	// Fates is about how many fates of each job's ticks Redis keeps (default 500).
-	Fates int
+	// History is about how many entries of each job's history Redis keeps (default 200).
+	History int
 }
 
 // Store speaks the protocol for one service. It keeps no lock itself and is safe for concurrent use.

@@ -253,8 +253,8 @@ func (w *timerWalk) settle(x *shooter, verb string, score any) string {
 	if again != "" {
 		w.members[again] = x.of
 	}
-	keys := []string{w.keys.Lock(c.Job, c.slot()), w.keys.Ledger(c.Job), w.keys.Running, w.keys.DueTimers, w.keys.Runs, w.keys.Memo(c.Run),
-		w.keys.Failures, w.keys.Fates(c.Job), w.keys.Timer(c.Job)}
+	keys := []string{w.keys.Lock(c.Job, c.slot()), w.keys.Ledger(c.Job), w.keys.Running, w.keys.DueTimers, w.keys.History(c.Job), w.keys.Memo(c.Run),
+		w.keys.Failures(c.Job), w.keys.Timer(c.Job)}
 	takenBack := verb == "finish" && slices.Contains(w.due(), again)
 	entry := ""
 	if verb == "reap" {

@@ -49,7 +49,7 @@ func TestProtocolOnCluster(t *testing.T) {
 	reader := w.ReplicaOf("reader", o, 0)
 	_, err := reader.Service.States(t.Context(), []string{job})
 	w.Must(err)
-	_, err = reader.Service.History(t.Context(), "", 10)
+	_, err = reader.Service.History(t.Context(), job, 10)
 	w.Must(err)
 	_, err = reader.Service.Replicas(t.Context())
 	w.Must(err)

@@ -348,7 +348,7 @@ func (w *walk) takeWin(x *fiber, a Answer) {
 func (w *walk) book(b *booking) {
 	counted := w.number("HGET", w.ledger(), "missed")
 	gaps := w.text("HGET", w.ledger(), "gaps")
-	ours, _ := w.eval(w.scripts.book, []string{w.ledger(), w.keys.Fates(walkJob), w.keys.Runs, w.keys.Memo(b.id)}, b.args...)[2].(int64)
+	ours, _ := w.eval(w.scripts.book, []string{w.ledger(), w.keys.History(walkJob), w.keys.Memo(b.id)}, b.args...)[2].(int64)
 	read, _ := b.args[0].(string)
 	w.note("%s counts %v: %d", b.id, b.args, ours)
 	more := w.number("HGET", w.ledger(), "missed") - counted

@@ -68,7 +68,7 @@ func TestOneWatcherOfThreeTakesADeadRunOver(t *testing.T) {
 		if w.Runs() != 0 || w.Owner() != "" {
 			w.Errorf("%s", w.Dump())
 		}
-		if n, _ := w.Admin.XLen(w.Context(), "solotick:{svc}:runs").Result(); n != 1 {
+		if n, _ := w.Admin.XLen(w.Context(), "solotick:{svc}:history:"+job).Result(); n != 1 {
 			w.Errorf("%d history entries", n)
 		}
 	})

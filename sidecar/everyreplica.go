@@ -45,7 +45,7 @@ func (s *settler) writeDown(w *wake, h *held, end *ended) {
 	defer cancel()
 	entry := s.record.entry(w, h, end)
 	s.record.heartbeat.result(*entry)
-	if err := s.store.AppendHistory(ctx, entry.Ending()); err != nil {
+	if err := s.store.AppendHistory(ctx, entry); err != nil {
 		s.unrecorded(w, h, err)
 	}
 	s.nudges.runEnded(w.spec.Name)

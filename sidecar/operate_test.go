@@ -217,7 +217,7 @@ jobs:
 		w.replica(time.Second)
 		w.replica(time.Second)
 		w.at(2*time.Minute + 30*time.Second)
-		entries, err := w.replicas[0].store.History(w.t.Context(), "", 100)
+		entries, err := w.replicas[0].store.Search(w.t.Context(), service.Search{Jobs: []string{"minute", "everywhere"}, Limit: 100})
 		w.must(err)
 		var got []string
 		for _, e := range entries {
@@ -245,7 +245,7 @@ func TestTheHistorySaysWhyARunFailed(t *testing.T) {
 			}
 		})
 		w.at(30 * time.Second)
-		entries, err := r.store.History(w.t.Context(), "", 100)
+		entries, err := r.store.History(w.t.Context(), "minute", 100)
 		w.must(err)
 		if got := entries[0].Detail; got != "the command exited with code 3: no [31m disk" {
 			t.Errorf("the history says %q", got)

@@ -77,7 +77,7 @@ func Recorded() []string {
 	for _, o := range outcomes {
 		words = append(words, string(o))
 	}
-	return append(words, string(handedOver), lock.Missed)
+	return append(words, string(handedOver), lock.Missed, lock.Overlapped, lock.PausedTick)
 }
 
 // skip is why a wake did not fire. With an empty reason, the wake goes on.

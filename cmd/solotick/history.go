@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// maxHistory bounds -n: about as many runs as Redis keeps.
+	// maxHistory bounds -n.
 	maxHistory = 20_000
 	// handoversPerTick is how many handovers a tick usually has at most. They have no rows of their own, so the command
 	// reads that many more entries.
@@ -35,9 +35,10 @@ func (a *app) historyCommand() *cobra.Command {
 		// The names that other tools have for it.
 		SuggestFor: []string{"logs", "log", "runs"},
 		Short:      "Show the newest runs and how they ended",
-		Long: `Show the newest runs of all jobs, or of the named jobs, and how they ended, the newest first. Redis keeps
-about ten thousand runs, and about ten thousand failed runs. Missed ticks have rows too. JOB may be a job that is no
-longer in the table.
+		Long: `Show the newest runs of all jobs, or of the named jobs, and how they ended, the newest first. Missed
+ticks have rows too, and so have others that no replica fired, with --outcome overlapped or --outcome paused. Redis
+keeps about 200 entries of each job, and 50 of its runs that failed; redis.history in the table sets that. JOB may be a
+job that is no longer in the table.
 
 --since and --until are about the time at which a run ended. With --since, all runs since then are shown, unless -n
 limits them.`,
@@ -110,7 +111,8 @@ func (a *app) history(ctx context.Context, op *operator, q service.Search, n int
 	columns, _ := terminal(a.out)
 	g := grid{width: columns, names: []int{1, 6}}
 	g.add("TICK", "JOB", "KIND", "OUTCOME", "TOOK", "ENDED", "REPLICA")
-	for _, e := range view.Fold(entries, n) {
+	shown := view.Fold(entries, n)
+	for _, e := range shown {
 		g.add(formatTime(e.Tick), e.Job, kindWords(e.Kind, e.Attempt), e.Outcome, took(e.Took),
 			ago(op.now(), e.Ended), e.Replica)
 		if e.Count > 1 {
@@ -123,7 +125,20 @@ func (a *app) history(ctx context.Context, op *operator, q service.Search, n int
 			g.note(words)
 		}
 	}
-	_, err = fmt.Fprintln(a.out, strings.Join(g.lines(), "\n"))
+	rows := g.lines()
+	if len(shown) < n {
+		for _, job := range q.Jobs {
+			from, err := op.Store.HistoryBegins(ctx, job)
+			if err != nil {
+				return service.RefusalOf(err)
+			}
+			if from.After(q.Since) {
+				rows = append(rows, fmt.Sprintf("Of %s, Redis has all since %s, and of the time before only failures "+
+					"(redis.history in the table).", job, formatTime(from)))
+			}
+		}
+	}
+	_, err = fmt.Fprintln(a.out, strings.Join(rows, "\n"))
 	return err
 }
 

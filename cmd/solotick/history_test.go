@@ -87,9 +87,14 @@ func TestHistorySinceATimeHasAllRuns(t *testing.T) {
 	mini := miniredis.RunT(t)
 	for n := range 25 {
 		entry := fmt.Sprintf(`{"job":"send-invoices","run":"r%d","outcome":"succeeded"}`, n)
-		if _, err := mini.XAdd("solotick:{billing}:runs", "*", []string{"run", entry}); err != nil {
+		if _, err := mini.XAdd("solotick:{billing}:history:send-invoices", "*", []string{"run", entry}); err != nil {
 			t.Fatal(err)
 		}
+	}
+	var out, errOut bytes.Buffer
+	code := commandLine(strings.Fields("history send-invoices -n 26 --service billing --redis redis://"+mini.Addr()+"/0"), &out, &errOut)
+	if code != 0 || strings.Contains(out.String(), "only failures") {
+		t.Errorf("exit code %d, some are gone: %s%s", code, &out, &errOut)
 	}
 	for args, want := range map[string]int{"": 20, "--since -1h": 25, "--since -1h -n 20": 20} {
 		var out, errOut bytes.Buffer
@@ -97,6 +102,28 @@ func TestHistorySinceATimeHasAllRuns(t *testing.T) {
 		code := commandLine(words, &out, &errOut)
 		if got := strings.Count(out.String(), `"run":`); code != 0 || got != want {
 			t.Errorf("%q: exit code %d, %d runs, want %d: %s", args, code, got, want, &errOut)
+		}
+	}
+}
+
+func TestHistorySaysWhatIsGone(t *testing.T) {
+	mini := miniredis.RunT(t)
+	mini.SetTime(time.Date(2027, 3, 28, 9, 0, 0, 0, time.UTC))
+	for n := range 200 {
+		entry := fmt.Sprintf(`{"job":"often","run":"r%d","outcome":"succeeded"}`, n)
+		if _, err := mini.XAdd("solotick:{billing}:history:often", "*", []string{"run", entry}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for args, want := range map[string]bool{"": true, "--replica other": true, "-n 20": false, "--since 2027-03-28T09:00:00Z": false,
+		"--since 2027-03-28T08:00:00Z": true, "-o json": false} {
+		var out, errOut bytes.Buffer
+		words := strings.Fields("history often -n 300 --service billing --redis redis://" + mini.Addr() + "/0 " + args)
+		code := commandLine(words, &out, &errOut)
+		said := strings.HasSuffix(out.String(),
+			"\nOf often, Redis has all since 2027-03-28T09:00:00Z, and of the time before only failures (redis.history in the table).\n")
+		if code != 0 || said != want {
+			t.Errorf("%q: exit code %d, said %t: %.500s%s", args, code, said, &out, &errOut)
 		}
 	}
 }

@@ -19,17 +19,14 @@ const longest = 100 * 365 * 24 * time.Hour
 
 // badValue is why the value of a flag cannot be used.
 type badValue struct {
-	why     string // begins with the value
-	correct string // the value that may have been meant; "" = unknown
-	forms   string // examples, if it is unknown
+	why   string // begins with the value
+	forms string // examples
 }
 
 func (b *badValue) Error() string { return b.why }
 
-// of is the failure of that flag. Its hint is the corrected value.
-func (b *badValue) of(flag string) *failure {
-	return usage("--"+flag+" "+cmp.Or(b.correct, b.forms), "--%s %w", flag, b)
-}
+// of is the failure of that flag.
+func (b *badValue) of(flag string) *failure { return usage("--"+flag+" "+b.forms, "--%s %w", flag, b) }
 
 // length is a duration on the command line. Its units are those of Go, and d, which is 24 hours.
 type length struct {
@@ -41,10 +38,9 @@ func (l *length) Set(text string) error {
 	d, ok := parseLength(text)
 	switch {
 	case !ok:
-		return &badValue{fmt.Sprintf("%q is not a duration", text), correctLength(text), l.example}
+		return &badValue{fmt.Sprintf("%q is not a duration", text), l.example}
 	case d <= 0:
-		positive := correctLength(strings.TrimPrefix(text, "-"))
-		return &badValue{fmt.Sprintf("%s is not a positive duration", d), positive, l.example}
+		return &badValue{fmt.Sprintf("%s is not a positive duration", d), l.example}
 	}
 	l.Duration = d
 	return nil
@@ -84,28 +80,6 @@ func parseLength(text string) (time.Duration, bool) {
 	return d + more, true
 }
 
-// looseLength matches durations as people write them.
-var looseLength = regexp.MustCompile(
-	`(?i)^([0-9.]+) ?(s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?|w|weeks?|)$`)
-
-// correctLength returns the duration that may have been meant; "" if there is none.
-func correctLength(text string) string {
-	text = strings.TrimSpace(text)
-	corrected := strings.ReplaceAll(text, " ", "") // 1h 30m
-	if m := looseLength.FindStringSubmatch(text); m != nil {
-		number, unit := m[1], strings.ToLower(m[2])
-		if strings.HasPrefix(unit, "w") {
-			weeks, _ := strconv.ParseFloat(number, 64) // of what is no number, 0 is made, which is refused below
-			number, unit = strconv.FormatFloat(7*weeks, 'f', -1, 64), "d"
-		}
-		corrected = number + cmp.Or(unit, "s")[:1]
-	}
-	if d, ok := parseLength(corrected); ok && d > 0 {
-		return corrected
-	}
-	return ""
-}
-
 // moment is a time on the command line.
 type moment struct {
 	ahead bool // a time of day or a duration without a sign is the next one, not the last one
@@ -126,7 +100,7 @@ type reading struct {
 func (m *moment) Set(text string) error {
 	read, ok := parseMoment(text, m.ahead)
 	if !ok {
-		return &badValue{fmt.Sprintf("%q is not a time", text), correctMoment(text), momentForms}
+		return &badValue{fmt.Sprintf("%q is not a time", text), momentForms}
 	}
 	m.text, m.read = text, read
 	return nil
@@ -253,42 +227,4 @@ func nearest(now time.Time, clock time.Duration, zone *time.Location, ahead bool
 	default:
 		return r
 	}
-}
-
-// twelveHours matches a time of day as in 6pm.
-var twelveHours = regexp.MustCompile(`^(1[0-2]|[1-9])(?::([0-5][0-9]))? ?(am|pm)$`)
-
-// correctMoment returns the time that may have been meant; "" if there is none.
-func correctMoment(text string) string {
-	text = strings.ToLower(strings.TrimSpace(text))
-	if clock := map[string]string{"noon": "12:00", "midnight": "00:00"}[text]; clock != "" {
-		return clock
-	}
-	if m := twelveHours.FindStringSubmatch(text); m != nil {
-		hour, _ := strconv.Atoi(m[1]) // the expression admits only numbers
-		if hour %= 12; m[3] == "pm" {
-			hour += 12
-		}
-		return fmt.Sprintf("%02d:%s", hour, cmp.Or(m[2], "00"))
-	}
-	if seconds, err := strconv.ParseInt(text, 10, 64); err == nil && len(text) == 10 {
-		return time.Unix(seconds, 0).UTC().Format(time.RFC3339)
-	}
-	for _, layout := range []string{"2006-1-2", "2006/1/2", "20060102"} { // others leave the order open
-		if t, err := time.Parse(layout, text); err == nil {
-			return t.Format(time.DateOnly)
-		}
-	}
-	sign := ""
-	if before, found := strings.CutSuffix(text, " ago"); found {
-		sign, text = "-", before
-	} else if after, found := strings.CutPrefix(text, "in "); found {
-		sign, text = "+", after
-	} else if strings.HasPrefix(text, "-") || strings.HasPrefix(text, "+") {
-		sign, text = text[:1], text[1:]
-	}
-	if d := correctLength(text); d != "" {
-		return sign + d
-	}
-	return ""
 }

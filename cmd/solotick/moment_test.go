@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 )
@@ -16,19 +17,11 @@ func TestDurationsHaveDaysAndAreCorrected(t *testing.T) {
 			t.Errorf("%s is %s, %v; want %s", text, l.Duration, err, want)
 		}
 	}
-	for text, want := range map[string]string{
-		"60": "60s", "5min": "5m", "2 days": "2d", "1 day": "1d", "2 weeks": "14d", "1w": "7d", "3 Hours": "3h", "1h 30m": "1h30m",
-		"-2h": "2h", "-1d": "1d", "10sec": "10s",
-		"0s": "", "0": "", "-": "", "soon": "", "d": "", "1h2d": "", "1d-2h": "", "1d+2h": "", "1.2.3w": "", "40000d": "", "9999999h": "", "2dd": "", "": "",
-	} {
+	for _, text := range strings.Split("60|5min|2 days|1 day|1w|3 Hours|1h 30m|-2h|-1d|10sec|0s|0|-|soon|d|1h2d|1d-2h|1d+2h|40000d|9999999h|2dd|", "|") {
 		var l length
 		var bad *badValue
 		if err := l.Set(text); !errors.As(err, &bad) {
 			t.Errorf("%q is %s, %v; want it refused", text, l.Duration, err)
-		} else if bad.correct != want {
-			t.Errorf("instead of %q the hint is %q, want %q", text, bad.correct, want)
-		} else if want != "" && l.Set(want) != nil {
-			t.Errorf("the hint %q is refused", want)
 		}
 	}
 }
@@ -100,22 +93,13 @@ func TestTimesAreReadAsPeopleWriteThem(t *testing.T) {
 	}
 }
 
-func TestATimeThatIsNoneIsCorrected(t *testing.T) {
-	for text, want := range map[string]string{
-		"noon": "12:00", "Midnight": "00:00", "6pm": "18:00", "12am": "00:00", "12:30 pm": "12:30", "9:05am": "09:05", "1806127200": "2027-03-27T06:00:00Z",
-		"2027-3-8": "2027-03-08", "2027/03/08": "2027-03-08", "20270308": "2027-03-08",
-		"2 hours ago": "-2h", "an hour ago": "", "in 90 minutes": "+90m", "-2 days": "-2d", "3 days": "3d", "60": "60s",
-		"soon": "", "25:00": "", "13pm": "", "2027-13-01": "", "2027-02-30": "", "03/04/2027": "", "0s": "", "--1h": "", "": "",
-		"18061272000": "", "99999d2000000h": "", // which would be less than none if it were added up
-	} {
+func TestATimeThatIsNoneIsRefused(t *testing.T) {
+	for _, text := range strings.Split("noon|6pm|12:30 pm|1806127200|2027-3-8|2027/03/08|20270308|2 hours ago|in 90 minutes|-2 days|60|soon|25:00|"+
+		"2027-13-01|2027-02-30|03/04/2027|0s|--1h||99999d2000000h", "|") { // which would be less than none if it were added up
 		var m moment
 		var bad *badValue
 		if err := m.Set(text); !errors.As(err, &bad) || m.given() {
 			t.Errorf("%q is taken for a time: %v", text, err)
-		} else if bad.correct != want {
-			t.Errorf("instead of %q the hint is %q, want %q", text, bad.correct, want)
-		} else if want != "" && m.Set(want) != nil {
-			t.Errorf("the hint %q is refused", want)
 		}
 	}
 }

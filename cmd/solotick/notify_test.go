@@ -106,7 +106,7 @@ func TestThreeReplicasTellOnceThatAJobFails(t *testing.T) {
 		t.Errorf("told %s", first)
 	}
 	ends := func() int {
-		answer, err := s.Ask("XLEN solotick:{shop}:runs")
+		answer, err := s.Ask("XLEN solotick:{shop}:history:badly")
 		n, err2 := strconv.Atoi(strings.TrimSpace(strings.TrimPrefix(answer, ":")))
 		if err != nil || err2 != nil {
 			t.Fatalf("%s, %v", answer, err)

@@ -140,7 +140,7 @@ func (a *app) run(c *cobra.Command, observe bool) error {
 		background.Go(func() { command.Reap(serving, log) })
 	}
 	store, err := service.New(client, t.Service,
-		lock.Options{Timeout: t.Redis.Timeout, WaitReplicas: t.Redis.WaitReplicas, Fates: t.Redis.Fates})
+		lock.Options{Timeout: t.Redis.Timeout, WaitReplicas: t.Redis.WaitReplicas, History: t.Redis.History})
 	if err != nil {
 		return &failure{code: exitCannot, err: err}
 	}

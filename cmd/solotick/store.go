@@ -65,7 +65,7 @@ func (a *app) newOperator(ctx context.Context) (op *operator, at string, err err
 		return nil, "", err
 	}
 	o := a.operate
-	o.Timeout, o.WaitReplicas, o.Fates = max(t.Redis.Timeout, o.Timeout), t.Redis.WaitReplicas, t.Redis.Fates
+	o.Timeout, o.WaitReplicas, o.History = max(t.Redis.Timeout, o.Timeout), t.Redis.WaitReplicas, t.Redis.History
 	t.Redis.Timeout = o.Timeout
 	nowhere := slog.New(slog.DiscardHandler) // the error of the request says why
 	client, err := connect(ctx, t.Redis, address, rds.PasswordLimit, nowhere)

@@ -57,9 +57,6 @@ func tickArgument(value string, j config.Job, now time.Time) (time.Time, error) 
 	at := moment{tick: true}
 	if at.Set(value) != nil {
 		hint := fmt.Sprintf("solotick why %s 09:00, or as in RFC 3339: %s", j.Name, now.UTC().Format(time.RFC3339))
-		if correct := correctMoment(value); correct != "" {
-			hint = fmt.Sprintf("solotick why %s %s", j.Name, correct)
-		}
 		return time.Time{}, usage(hint, "%q is not the time of a tick", value)
 	}
 	given, err := at.field("solotick why "+j.Name, j, now)

@@ -5,15 +5,14 @@ import "strings"
 // Keys are the Redis keys of one service. The service in braces is the hash tag: all of them share one Cluster slot,
 // so that every script is legal there.
 type Keys struct {
-	Prefix, Running, Seen, DueJobs, DueTimers, Runs, Failures, Replicas, Reports, Events, Jobs, Acts string
+	Prefix, Running, Seen, DueJobs, DueTimers, Replicas, Reports, Events, Jobs, Acts string
 }
 
 // NewKeys names the keys of a service.
 func NewKeys(service string) Keys {
 	p := "solotick:{" + service + "}:"
 	return Keys{Prefix: p, Running: p + "running", Seen: p + "seen", DueJobs: p + "due", DueTimers: p + "timers:due",
-		Runs: p + "runs", Failures: p + "failures", Replicas: p + "replicas", Reports: p + "reports",
-		Events: p + "events", Jobs: p + "jobs", Acts: p + "acts"}
+		Replicas: p + "replicas", Reports: p + "reports", Events: p + "events", Jobs: p + "jobs", Acts: p + "acts"}
 }
 
 const (
@@ -32,8 +31,11 @@ func IsTimer(job string) bool { return strings.HasPrefix(job, timerPrefix) }
 // TimerID is the id of the timer that the job belongs to.
 func TimerID(job string) string { return strings.TrimPrefix(job, timerPrefix) }
 
-// Fates is the key of the stream that keeps what became of the job's newest ticks.
-func (k Keys) Fates(job string) string { return k.Prefix + "fates:" + job }
+// History is the key of the stream that keeps the newest entries of the job's history, or of that of all timers.
+func (k Keys) History(job string) string { return k.Prefix + "history:" + ledgerJob(job) }
+
+// Failures is the key of the stream that keeps the newest entries of runs that failed.
+func (k Keys) Failures(job string) string { return k.Prefix + "failures:" + ledgerJob(job) }
 
 // Lock is the key of a job's lock or, under Allow, of the lock of one of its ticks, which slot names.
 func (k Keys) Lock(job, slot string) string { return k.Prefix + "lock:" + job + slot }

@@ -17,17 +17,17 @@ type Options struct {
 	WaitReplicas int
 	// Boottime is the clock of trust windows (default Boottime). Simulations bring their own.
 	Boottime func() time.Duration
-	// Fates is about how many fates of each job's ticks Redis keeps (default DefaultFates).
-	Fates int
+	// History is about how many entries of each job's history Redis keeps (default DefaultHistory).
+	History int
 }
 
-// DefaultFates is the default of Options.Fates.
-const DefaultFates = 500
+// DefaultHistory is the default of Options.History.
+const DefaultHistory = 200
 
 // Redis is the Redis of one service. It is safe for concurrent use.
 type Redis struct {
 	Keys       Keys
-	Fates      int // about how many are kept of each job
+	history    int // about how many entries are kept of each job
 	batches    batcher
 	subscriber redis.UniversalClient
 	sources    sources
@@ -53,13 +53,22 @@ func Open(client redis.UniversalClient, service string, o Options) (*Redis, erro
 	if o.Boottime == nil {
 		o.Boottime = Boottime
 	}
-	if o.Fates == 0 {
-		o.Fates = DefaultFates
+	if o.History == 0 {
+		o.History = DefaultHistory
 	}
-	r := &Redis{Keys: NewKeys(service), Fates: o.Fates, boot: o.Boottime, subscriber: subscriber(client)}
+	r := &Redis{Keys: NewKeys(service), history: o.History, boot: o.Boottime, subscriber: subscriber(client)}
 	r.batches = batcher{client: client, key: r.Keys.Running, timeout: o.Timeout, replicas: o.WaitReplicas}
 	r.ending, r.end = context.WithCancel(context.Background())
 	return r, nil
+}
+
+// History is about how many entries Redis keeps of the job's history, or of that of all timers, and four times as many
+// as it keeps of runs that failed.
+func (r *Redis) History(job string) int {
+	if ledgerJob(job) == TimerJobs {
+		return 10_000
+	}
+	return r.history
 }
 
 // Timeout bounds one round trip.

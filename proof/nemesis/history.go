@@ -1,6 +1,7 @@
 package nemesis
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -16,16 +17,18 @@ import (
 // keyPrefix is that of the service's keys.
 const keyPrefix = "solotick:{nemesis}:"
 
-// historian copies the history out of Redis while it lasts: it is trimmed there, and a failover may lose some of it.
+// historian copies the histories out of Redis while they last: a failover may lose some of them. Of a run that ended
+// twice it keeps what came first.
 type historian struct {
 	client  redis.UniversalClient
 	mu      sync.Mutex
-	last    string // id of the newest entry
+	last    map[string]string // id of the newest entry of each stream
+	ended   map[string]bool   // runs
 	entries []entry
 }
 
 func newHistorian(client redis.UniversalClient) *historian {
-	return &historian{client: client, last: "-"}
+	return &historian{client: client, last: map[string]string{}, ended: map[string]bool{}}
 }
 
 // run copies until ctx ends. The nemesis sees to it that Redis does not always answer.
@@ -47,19 +50,27 @@ func (h *historian) run(ctx context.Context) {
 func (h *historian) read(ctx context.Context) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	messages, err := h.client.XRange(ctx, keyPrefix+"runs", h.last, "+").Result()
+	streams, err := h.client.Keys(ctx, keyPrefix+"history:*").Result()
 	if err != nil {
-		return fmt.Errorf("reading the history: %w", err)
+		return fmt.Errorf("reading the histories: %w", err)
 	}
-	for _, m := range messages {
-		e, err := parseEntry(m)
+	for _, stream := range streams {
+		messages, err := h.client.XRange(ctx, stream, cmp.Or(h.last[stream], "-"), "+").Result()
 		if err != nil {
-			return err
+			return fmt.Errorf("reading the history: %w", err)
 		}
-		if h.last = "(" + m.ID; e.run != "" { // else ticks were missed, and the judge knows that by itself
-			h.entries = append(h.entries, e)
+		for _, m := range messages {
+			e, err := parseEntry(m)
+			if err != nil {
+				return err
+			}
+			// Without a run, ticks were not fired, and the judge knows that by itself.
+			if h.last[stream] = "(" + m.ID; e.run != "" && !h.ended[e.run] {
+				h.ended[e.run], h.entries = true, append(h.entries, e)
+			}
 		}
 	}
+	slices.SortStableFunc(h.entries, func(a, b entry) int { return a.at.Compare(b.at) })
 	return nil
 }
 
@@ -70,15 +81,23 @@ func (h *historian) all() []entry {
 	return h.entries
 }
 
-// parseEntry reads one message of the stream: JSON in the field run, with times in milliseconds.
+// entryText is the text of an entry: of the end of a run or, if it has the field tick, of what became of ticks.
+func entryText(m redis.XMessage) string {
+	text, tick := m.Values["tick"].(string)
+	if !tick {
+		text, _ = m.Values["run"].(string)
+	}
+	return text
+}
+
+// parseEntry reads one message of a stream: JSON in the field run or tick, with times in milliseconds.
 func parseEntry(m redis.XMessage) (entry, error) {
 	var e struct {
 		Job, Run, Replica, Kind, Outcome, Detail string
 		Tick                                     int64
 		Attempt                                  int
 	}
-	text, _ := m.Values["run"].(string)
-	if err := json.Unmarshal([]byte(text), &e); err != nil {
+	if err := json.Unmarshal([]byte(entryText(m)), &e); err != nil {
 		return entry{}, fmt.Errorf("reading entry %q of the history: %w", m.ID, err)
 	}
 	ms, _, _ := strings.Cut(m.ID, "-")

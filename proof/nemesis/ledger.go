@@ -11,7 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// keptFates is the table's redis.fates: so many that Redis forgets none while the nemesis is at work.
+// keptFates is the table's redis.history: so many that Redis forgets none while the nemesis is at work.
 const keptFates = 100_000
 
 // ledger is what Redis keeps of a job's ticks at the very end.
@@ -47,9 +47,9 @@ func ledgers(ctx context.Context, client redis.UniversalClient, jobs []job) (map
 		if err != nil {
 			return nil, fmt.Errorf("reading the ledger of %s: %w", j.name, err)
 		}
-		entries, err := client.XRange(ctx, keyPrefix+"fates:"+j.name, "-", "+").Result()
+		entries, err := client.XRange(ctx, keyPrefix+"history:"+j.name, "-", "+").Result()
 		if err != nil {
-			return nil, fmt.Errorf("reading the fates of %s: %w", j.name, err)
+			return nil, fmt.Errorf("reading the history of %s: %w", j.name, err)
 		}
 		if all[j.name], err = parseLedger(fields, entries); err != nil {
 			return nil, fmt.Errorf("reading the fates of %s: %w", j.name, err)
@@ -87,6 +87,9 @@ func parseLedger(fields map[string]string, entries []redis.XMessage) (*ledger, e
 		}
 	}
 	for _, m := range entries {
+		if m.Values["tick"] == nil {
+			continue
+		}
 		f, wrong := parseFate(m)
 		if wrong != nil {
 			return nil, wrong
@@ -96,7 +99,7 @@ func parseLedger(fields map[string]string, entries []redis.XMessage) (*ledger, e
 	return l, err
 }
 
-// parseFate reads an entry of the stream, which looks as one of the history does.
+// parseFate reads an entry of the history that says what became of ticks.
 func parseFate(m redis.XMessage) (fate, error) {
 	e, err := parseEntry(m)
 	if err != nil {
@@ -107,8 +110,7 @@ func parseFate(m redis.XMessage) (fate, error) {
 		Count  int
 		Behind string
 	}
-	text, _ := m.Values["run"].(string) // which parseEntry could read
-	if err := json.Unmarshal([]byte(text), &row); err != nil {
+	if err := json.Unmarshal([]byte(entryText(m)), &row); err != nil {
 		return fate{}, fmt.Errorf("reading the fate %q: %w", m.ID, err)
 	}
 	return fate{at: e.at, what: e.outcome, tick: e.tick, run: e.run, first: time.UnixMilli(row.First).UTC(),

@@ -43,7 +43,7 @@ func inMemory(t testing.TB) string {
 
 func (s *single) client() redis.UniversalClient { return s.rdb }
 func (s *single) table(addr string) string {
-	return fmt.Sprintf("{url: redis://%s/0, fates: %d}", addr, keptFates)
+	return fmt.Sprintf("{url: redis://%s/0, history: %d}", addr, keptFates)
 }
 
 // killRedis kills the server, which comes back with what it wrote down.
@@ -115,7 +115,7 @@ func newWatched(t testing.TB) *watched {
 
 func (s *watched) client() redis.UniversalClient { return s.rdb }
 func (s *watched) table(string) string {
-	return fmt.Sprintf("{sentinel: {master: %s, addrs: [%s]}, waitReplicas: 1, fates: %d}",
+	return fmt.Sprintf("{sentinel: {master: %s, addrs: [%s]}, waitReplicas: 1, history: %d}",
 		redistest.MasterName, strings.Join(s.Addrs(), ", "), keptFates)
 }
 

@@ -108,10 +108,9 @@ var cutShort = []string{"shutdown", "interrupted", "lost_lock", "not_started", "
 
 // recorded is the outcome of a run in the history, in its last entry; "" = there is none.
 func (w *world) recorded(run string) (outcome string) {
-	stream, _ := w.redis.mini.Stream(prefix + "runs")
-	for _, e := range stream {
-		if strings.Contains(e.Values[1], `"run":"`+run+`"`) {
-			outcome = outcomeIn(e.Values[1])
+	for _, e := range w.histories() {
+		if e.Run == run {
+			outcome = e.Outcome
 		}
 	}
 	return outcome

@@ -25,6 +25,37 @@ type interval struct {
 	fate        string
 }
 
+// entry is one of a job's history.
+type entry struct {
+	ends               bool // its ticks: it is their fate
+	Job, Run           string
+	Tick, First, Count int64
+	Outcome, Kind      string
+}
+
+// historyOf reads the history of a job, the oldest entry first.
+func (w *world) historyOf(job string) (all []entry) {
+	stream, _ := w.redis.mini.Stream(prefix + "history:" + job)
+	for _, e := range stream {
+		read := entry{ends: e.Values[0] == "tick"}
+		if err := json.Unmarshal([]byte(e.Values[1]), &read); err != nil {
+			w.violated("fates", job, "the history has %q: %v", e.Values, err)
+		}
+		all = append(all, read)
+	}
+	return all
+}
+
+// histories reads those of all jobs and timers.
+func (w *world) histories() (all []entry) {
+	for _, key := range w.redis.mini.Keys() {
+		if job, ok := strings.CutPrefix(key, prefix+"history:"); ok {
+			all = append(all, w.historyOf(job)...)
+		}
+	}
+	return all
+}
+
 // keptOf reads what Redis keeps of a job.
 func (w *world) keptOf(job string) *kept {
 	k := &kept{runs: map[int64][]string{}}
@@ -34,16 +65,9 @@ func (w *world) keptOf(job string) *kept {
 			k.counted += numbers(w.redis.mini.HGet(prefix+"job:"+job, f))[0]
 		}
 	}
-	stream, _ := w.redis.mini.Stream(prefix + "fates:" + job)
-	for _, e := range stream {
-		var f struct {
-			Tick, First, Count int64
-			Outcome, Kind      string
-		}
-		if err := json.Unmarshal([]byte(e.Values[1]), &f); err != nil {
-			w.violated("fates", job, "the fates have %q: %v", e.Values, err)
-		}
+	for _, f := range w.historyOf(job) {
 		switch {
+		case !f.ends:
 		case f.Count > 0:
 			k.intervals = append(k.intervals, interval{f.First, f.Tick, f.Count, f.Outcome})
 		case f.Kind != "backfill":

@@ -43,7 +43,7 @@ func newOperator(w *world) (*operator, error) {
 
 func (o *operator) store() (*service.Store, error) {
 	return service.New(o.client, serviceName,
-		lock.Options{Fates: keepAll, WaitReplicas: o.world.plan.Confirms, Boottime: o.world.now})
+		lock.Options{History: keepAll, WaitReplicas: o.world.plan.Confirms, Boottime: o.world.now})
 }
 
 // do runs one request until it is answered, for at most some seconds.

@@ -74,7 +74,7 @@ func (w *world) startAt(place int, where string) error {
 		ended: make(chan struct{}), dice: w.dice, left: map[string]bool{}}
 	r.key, r.version, r.callbacks = text(r.process), v, callback.New(r.name+":9748")
 	r.client = lock.NewClient(redis.UniversalOptions{Addrs: []string{"redis:6379"}, Dialer: w.network.dialer(r)}, 0)
-	store, err := service.New(r.client, serviceName, lock.Options{Fates: keepAll, WaitReplicas: w.plan.Confirms,
+	store, err := service.New(r.client, serviceName, lock.Options{History: keepAll, WaitReplicas: w.plan.Confirms,
 		Boottime: func() time.Duration { return r.stall.now(w.now()) }})
 	if err != nil {
 		return err

@@ -101,19 +101,13 @@ func (a *api) runs(r *http.Request) (*answer, error) {
 		}
 		limit = deepRuns
 	}
-	entries, err := a.operator.Search(r.Context(),
-		service.Search{Jobs: strings.Fields(p.Get("job")), Failed: p.Get("failed") == "true", Limit: limit})
+	entries, err := a.operator.Search(r.Context(), service.Search{Jobs: strings.Fields(p.Get("job")),
+		Failed: p.Get("failed") == "true", Limit: limit, Each: each})
 	if err != nil {
 		return nil, err
 	}
-	count, size, rows, table := map[string]int{}, 0, []json.RawMessage{}, a.Replica.Table()
+	size, rows, table := 0, []json.RawMessage{}, a.Replica.Table()
 	for _, e := range entries {
-		if e.Outcome != service.HandedOver { // which belongs to the run that followed it
-			count[e.Job]++
-		}
-		if each > 0 && count[e.Job] > each {
-			continue
-		}
 		row, _ := json.Marshal(view.NewEntry(e, table)) // never fails
 		if size += len(row); size > maxHistory {
 			break

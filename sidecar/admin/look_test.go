@@ -79,18 +79,18 @@ func TestRunsAreTheNewestFirst(t *testing.T) {
 	for minute := range 7 {
 		w.ran("reports", minute, service.Entry{Outcome: "succeeded"})
 	}
-	w.ran("send-invoices", 3, service.Entry{Outcome: "failed", Failed: true})
+	w.ran("send-invoices", 7, service.Entry{Outcome: "failed", Failed: true})
 	for target, want := range map[string]string{
-		"/v1/runs":                           "send-invoices 23,reports 26,reports 25,reports 24,reports 23,reports 22,reports 21,reports 20",
-		"/v1/runs?limit=2":                   "send-invoices 23,reports 26",
+		"/v1/runs":                           "send-invoices 27,reports 26,reports 25,reports 24,reports 23,reports 22,reports 21,reports 20",
+		"/v1/runs?limit=2":                   "send-invoices 27,reports 26",
 		"/v1/runs?job=reports&limit=2":       "reports 26,reports 25",
-		"/v1/runs?failed=true":               "send-invoices 23",
-		"/v1/runs?each=2":                    "send-invoices 23,reports 26,reports 25",
+		"/v1/runs?failed=true":               "send-invoices 27",
+		"/v1/runs?each=2":                    "send-invoices 27,reports 26,reports 25",
 		"/v1/runs?job=reports&failed=true":   "",
 		"/v1/runs?job=new-one":               "",
 		"/v1/runs?job=reports&limit=1000":    "reports 26,reports 25,reports 24,reports 23,reports 22,reports 21,reports 20",
-		"/v1/runs?failed=false&limit=1":      "send-invoices 23",
-		"/v1/runs?job=send-invoices&limit=9": "send-invoices 23",
+		"/v1/runs?failed=false&limit=1":      "send-invoices 27",
+		"/v1/runs?job=send-invoices&limit=9": "send-invoices 27",
 	} {
 		var rows []string
 		for _, row := range strings.Split(w.ask("GET", target, "").Body.String(), `{"job":"`)[1:] {

@@ -111,9 +111,8 @@ func parseAct(e redis.XMessage) (Act, bool) {
 	if err := json.Unmarshal([]byte(written), &t); err != nil || t.Job == "" {
 		return Act{}, false
 	}
-	ms, _ := splitID(e.ID)
-	a := Act{Author: Author{t.By, t.Reason, t.All}, At: time.UnixMilli(int64(ms)), What: t.What, Jobs: []string{t.Job},
-		Until: rds.FromMillis(t.Until), Tick: rds.FromMillis(t.Tick)}
+	a := Act{Author: Author{t.By, t.Reason, t.All}, At: time.UnixMilli(int64(splitID(e.ID)[0])), What: t.What,
+		Jobs: []string{t.Job}, Until: rds.FromMillis(t.Until), Tick: rds.FromMillis(t.Tick)}
 	switch made, _ := e.Values["made"].(string); {
 	case made == "":
 	case a.What == "cancel" && !strings.Contains(made, "-"):

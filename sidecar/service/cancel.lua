@@ -4,8 +4,9 @@
 -- run until it is settled. Meanwhile extend tells the run's replica, and its tick does not become due again afterwards.
 --
 -- KEYS  1 ledger  2 memo of the request  3 acts of operators: if it is given, the last of ARGV is the act to be kept there
---       4 due  5 runs: the history; both are given to drop what waits
--- ARGV  1 channel of the nudges  2 job  3.. uuids of runs; or until: after this Redis time this copy drops nothing
+--       4 due  5 history of the job; both are given to drop what waits
+-- ARGV  1 channel of the nudges  2 job  3.. uuids of runs; or until: after this Redis time this copy drops nothing, and
+--       how many entries the history keeps
 -- returns {OK, now, uuids of those that lived, or ticks that waited}, {PAST, now}, or {UNKNOWN, now}
 local ledger, memo, acts, due, job = KEYS[1], KEYS[2], KEYS[3], KEYS[4], ARGV[2]
 local act = acts and table.remove(ARGV)
@@ -22,7 +23,7 @@ for _, m in ipairs(due and redis.call('ZRANGE', due, 0, -1) or {}) do
   if whose == job and (kind == 'manual' or kind == 'backfill') then
     redis.call('ZREM', due, m)
     if redis.call('HGET', ledger, 'handed') == tick then redis.call('HDEL', ledger, 'handed') end
-    redis.pcall('XADD', KEYS[5], 'MAXLEN', '~', '10000', '*', 'run', string.format(
+    redis.pcall('XADD', KEYS[5], 'MAXLEN', '~', ARGV[4], '*', 'run', string.format(
       '{"job":"%s","tick":%s,"run":"%s","kind":"%s","outcome":"cancelled","ended":%d}', job, tick, id, kind, now))
     table.insert(lived, tick)
   end

@@ -10,8 +10,9 @@ import (
 	"github.com/solotick/solotick/lock"
 )
 
-// Entry is the history's record of a run that was settled, or of ticks that no replica fired. In Redis it is one field,
-// `run`, of an entry of the streams `runs`, `failures` and `fates:<job>`, and the field `done` of the job's ledger.
+// Entry is the history's record of a run that was settled, or of ticks that no replica fired. In Redis it is one field
+// of an entry of the streams `history:<job>` and `failures:<job>`: `tick` if it says what became of its ticks, else
+// `run`; and the field `done` of the job's ledger.
 type Entry struct {
 	Job     string        `json:"job"`
 	Tick    time.Time     `json:"-"`
@@ -23,7 +24,7 @@ type Entry struct {
 	Ended   time.Time     `json:"-"`                 // zero = not known: the replica was gone
 	Took    time.Duration `json:"-"`                 // all attempts, in whole milliseconds; 0 = never begun, or unknown
 	Detail  string        `json:"detail,omitempty"`  // why it failed
-	Failed  bool          `json:"failed,omitempty"`  // kept in `failures` too, which successes do not push out
+	Failed  bool          `json:"failed,omitempty"`  // kept among the failures too, which successes do not push out
 	Data    int           `json:"data,omitempty"`    // bytes of a trigger's data; UnknownData = some; 0 = none
 
 	// Of ticks that no replica fired, Tick is the last one, and Outcome their fate.

@@ -305,7 +305,7 @@ func replicaWords(n int) string {
 func (x *examination) keyspace(ctx context.Context) {
 	k := x.store.redis.Keys
 	for _, q := range [][]any{{"hlen", k.Replicas}, {"zcard", k.Running}, {"zcard", k.DueJobs},
-		{"xrevrange", k.Runs, "+", "-", "COUNT", 1}} {
+		{"xrevrange", k.History(rds.TimerJobs), "+", "-", "COUNT", 1}} {
 		if _, err := x.store.redis.Do(ctx, q...); err != nil {
 			if strings.HasPrefix(err.Error(), "WRONGTYPE") {
 				x.found("keyspace", Problem, "another program writes to the keys of this service",

@@ -11,160 +11,193 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/solotick/solotick/internal/rds"
 	"github.com/solotick/solotick/lock"
 )
 
-// historyPage is how many entries are read at once when most of them may be of other jobs.
-const historyPage = 500
+// historyPage is how many entries of a stream are read at once at most, and firstPage at least.
+const (
+	historyPage = 500
+	firstPage   = 5
+)
 
-// Search says which runs of the history are wanted.
+// Search says which entries of the history are wanted.
 type Search struct {
-	Jobs         []string  // none = of all jobs
-	Failed       bool      // only those that failed
-	Outcomes     []string  // none = any
+	Jobs         []string  // or timers; for an Operator, none = all
+	Failed       bool      // only runs that failed
+	Outcomes     []string  // none = any but lock.Overlapped and lock.PausedTick, whose ticks are no runs
 	Replicas     []string  // none = any
 	Since, Until time.Time // settled from Since to before Until, by Redis' clock; zero = no limit
 	Limit        int
+	Each         int // at most so many of each job; handovers do not count; 0 = any number
+
+	all []string // whose histories are read, instead of Jobs
 }
 
-// wants reports whether a run is wanted that was settled in the time wanted.
+// wants reports whether an entry is wanted that was settled in the time wanted.
 func (q *Search) wants(e *Entry) bool {
 	in := func(wanted []string, value string) bool { return len(wanted) == 0 || slices.Contains(wanted, value) }
+	if e.Count > 0 && e.Outcome != lock.Missed && len(q.Outcomes) == 0 {
+		return false
+	}
 	return in(q.Jobs, e.Job) && in(q.Outcomes, e.Outcome) && in(q.Replicas, e.Replica)
 }
 
-// History returns the newest runs of one job or of all ("" = all), at most limit of them, the one that was settled last
-// first. Redis keeps some ten thousand runs, and as many of those that failed. History reads on until it has enough or
-// has read all.
+// History returns the newest entries of a job's history, at most limit of them, the one that was settled last first.
+// Redis keeps about as many of each job as lock.Options say, and a quarter as many of runs that failed.
 func (s *Store) History(ctx context.Context, job string, limit int) ([]Entry, error) {
-	return s.Search(ctx, Search{Jobs: strings.Fields(job), Limit: limit})
+	return s.Search(ctx, Search{Jobs: []string{job}, Limit: limit})
 }
 
-// Search is History for the runs that are wanted.
+// Search returns the newest entries that are wanted, the one that was settled last first. It reads on until it has
+// enough or has read all.
 func (s *Store) Search(ctx context.Context, q Search) ([]Entry, error) {
-	streams := []string{s.redis.Keys.Failures}
-	if !q.Failed {
-		streams = []string{s.redis.Keys.Runs, s.redis.Keys.Failures}
+	var keys []string
+	for _, job := range append(q.all, q.Jobs...) {
+		if keys = append(keys, s.redis.Keys.Failures(job)); !q.Failed {
+			keys = append(keys, s.redis.Keys.History(job))
+		}
 	}
-	var sources []*page
-	for _, key := range streams {
-		p := &page{key: key, next: "+", oldest: "-", size: historyPage}
-		if len(q.Jobs)+len(q.Outcomes)+len(q.Replicas) == 0 {
-			p.size = min(historyPage, q.Limit)
-		}
-		if !q.Since.IsZero() {
-			p.oldest = strconv.FormatInt(q.Since.UnixMilli(), 10)
-		}
-		if !q.Until.IsZero() {
-			p.next = strconv.FormatInt(q.Until.UnixMilli()-1, 10) // with all entries of that millisecond
-		}
-		sources = append(sources, p)
+	slices.Sort(keys)
+	b := backwards{size: max(firstPage, q.Limit/max(len(keys), 1)), once: q.Each > 0}
+	if b.once {
+		b.size = 2 * q.Each // with handovers
 	}
-	var found []Entry
-	seen := map[string]bool{}
-	for len(found) < q.Limit {
-		e, err := s.newest(ctx, sources)
+	if !q.Since.IsZero() {
+		b.oldest = strconv.FormatInt(q.Since.UnixMilli(), 10)
+	}
+	if !q.Until.IsZero() {
+		b.newest = strconv.FormatInt(q.Until.UnixMilli()-1, 10) // with all entries of that millisecond
+	}
+	found, err := s.read(ctx, b, slices.Compact(keys), q.choose) // timers share theirs
+	entries := make([]Entry, len(found))
+	for i := range found {
+		entries[i] = found[i].Entry
+	}
+	return entries, err
+}
+
+// choose returns those that are wanted of entries, the newest of which is the first, and whether it has reached the
+// limit.
+func (q *Search) choose(all []*stored) (chosen []*stored, enough bool) {
+	seen, count := map[string]bool{}, map[string]int{}
+	for _, e := range all {
+		// A failed run is in both streams. And one that was taken over may still have ended.
+		if len(chosen) == q.Limit || seen[e.Run] {
+			continue
+		}
+		seen[e.Run] = e.Count == 0
+		if !q.wants(&e.Entry) || q.Each > 0 && count[e.Job] == q.Each {
+			continue
+		}
+		if e.Outcome != HandedOver { // which belongs to the run that followed it
+			count[e.Job]++
+		}
+		chosen = append(chosen, e)
+	}
+	return chosen, len(chosen) > 0 && len(chosen) == q.Limit
+}
+
+// HistoryBegins returns when the oldest entry of the history of a job or timer was written; zero if it has not as many
+// entries as Redis keeps, so that all are there.
+func (s *Store) HistoryBegins(ctx context.Context, job string) (time.Time, error) {
+	all := func(all []*stored) ([]*stored, bool) { return all, false }
+	found, err := s.read(ctx, backwards{}, []string{s.redis.Keys.History(job)}, all)
+	if len(found) < s.redis.History(job) {
+		return time.Time{}, err
+	}
+	return rds.FromMillis(int64(found[len(found)-1].id[0])), err
+}
+
+// backwards says what is read of streams; the zero value is all.
+type backwards struct {
+	newest, oldest string // ids that bound it
+	size           int    // of the first page
+	once           bool   // there is no second one
+}
+
+// stored is an entry as a stream has it.
+type stored struct {
+	Entry
+	id   [2]uint64 // its milliseconds, and its number in them
+	tick bool      // it says what became of its ticks
+}
+
+// byAge sorts entries, the newest first.
+func byAge(a, b *stored) int { return slices.Compare(b.id[:], a.id[:]) }
+
+// read reads streams from their ends, all of them in one round trip. It gives to choose what it has read so far, and
+// reads on where an entry may be newer than the last of enough chosen ones.
+func (s *Store) read(ctx context.Context, b backwards, keys []string, choose func([]*stored) ([]*stored, bool)) (
+	chosen []*stored, err error) {
+	next, asked := map[string]string{}, map[string]*redis.XMessageSliceCmd{}
+	for _, key := range keys {
+		next[key] = cmp.Or(b.newest, "+")
+	}
+	b.size = cmp.Or(b.size, historyPage)
+	for all := []*stored(nil); len(next) > 0; b.size = min(2*b.size, historyPage) {
+		clear(asked)
+		_, err := s.pipelined(ctx, func(pipe redis.Pipeliner) {
+			for key, end := range next {
+				asked[key] = pipe.XRevRangeN(ctx, key, end, cmp.Or(b.oldest, "-"), int64(b.size))
+			}
+		})
 		if err != nil {
 			return nil, fmt.Errorf("reading the history: %w", err)
 		}
-		if e == nil {
+		clear(next)
+		for key, cmd := range asked {
+			for _, m := range cmd.Val() {
+				if e, err := parseStored(key, m); err == nil { // else another version wrote it
+					all = append(all, e)
+				}
+			}
+			if n := len(cmd.Val()); n == b.size {
+				next[key] = "(" + cmd.Val()[n-1].ID
+			}
+		}
+		slices.SortStableFunc(all, byAge)
+		enough := false
+		if chosen, enough = choose(all); b.once {
 			break
 		}
-		if q.wants(e) && !seen[e.Run] {
-			seen[e.Run] = e.Count == 0 // a run is settled once; a failed one is in both streams
-			found = append(found, *e)
+		for key, end := range next {
+			if enough && byAge(chosen[len(chosen)-1], &stored{id: splitID(end[1:])}) <= 0 {
+				delete(next, key)
+			}
 		}
 	}
-	return found, nil
+	return chosen, nil
 }
 
-// newest takes the newest entry of all sources; nil if none is left.
-func (s *Store) newest(ctx context.Context, sources []*page) (*Entry, error) {
-	var first *page
-	for _, p := range sources {
-		if err := p.fill(ctx, s); err != nil {
-			return nil, err
-		}
-		if len(p.read) > 0 && (first == nil || newer(p.read[0].id, first.read[0].id)) {
-			first = p
-		}
+func parseStored(key string, m redis.XMessage) (*stored, error) {
+	text, tick := m.Values["tick"].(string)
+	if !tick {
+		text, _ = m.Values["run"].(string)
 	}
-	if first == nil {
-		return nil, nil
-	}
-	e := first.read[0].entry
-	first.read = first.read[1:]
-	return &e, nil
+	e, err := parseEntry(text)
+	_, job, _ := strings.Cut(key[strings.LastIndex(key, "}:")+2:], ":")
+	e.Job = cmp.Or(e.Job, job) // which a script that writes an entry does not name
+	return &stored{e, splitID(m.ID), tick}, err
 }
 
-// page is a part of a stream that is read backwards, from its end.
-type page struct {
-	key    string
-	next   string // bound of the next read; "" = there is none
-	oldest string // bound of all reads
-	size   int
-	read   []stored
+// splitID reads the id of an entry: <ms>-<number>.
+func splitID(text string) (id [2]uint64) {
+	ms, number, _ := strings.Cut(text, "-")
+	id[0], _ = strconv.ParseUint(ms, 10, 64) // Redis' own words
+	id[1], _ = strconv.ParseUint(number, 10, 64)
+	return id
 }
-
-type stored struct {
-	id    string
-	entry Entry
-}
-
-// fill reads on if no entry is left.
-func (p *page) fill(ctx context.Context, s *Store) error {
-	for len(p.read) == 0 && p.next != "" {
-		found, err := onServer(ctx, s, func(ctx context.Context, rdb redis.UniversalClient) ([]redis.XMessage, error) {
-			return rdb.XRevRangeN(ctx, p.key, p.next, p.oldest, int64(p.size)).Result()
-		})
-		if err != nil {
-			return err
-		}
-		p.take(found)
-	}
-	return nil
-}
-
-func (p *page) take(messages []redis.XMessage) {
-	p.next = ""
-	if len(messages) == p.size {
-		p.next = "(" + messages[len(messages)-1].ID
-	}
-	for _, m := range messages {
-		text, _ := m.Values["run"].(string)
-		if e, err := parseEntry(text); err == nil { // written by another version, and left alone
-			p.read = append(p.read, stored{m.ID, e})
-		}
-	}
-}
-
-// newer compares the ids of two entries: <ms>-<number>.
-func newer(a, b string) bool {
-	aTime, aCount := splitID(a)
-	bTime, bCount := splitID(b)
-	return cmp.Or(cmp.Compare(aTime, bTime), cmp.Compare(aCount, bCount)) > 0
-}
-
-func splitID(id string) (ms, count uint64) {
-	before, after, _ := strings.Cut(id, "-")
-	ms, _ = strconv.ParseUint(before, 10, 64) // Redis' own words
-	count, _ = strconv.ParseUint(after, 10, 64)
-	return ms, count
-}
-
-// maxHistory is about how many entries a stream of the history keeps; the script that settles runs has the same number.
-const maxHistory = 10000
 
 // AppendHistory writes down the end of a run that had no lease.
-func (s *Store) AppendHistory(ctx context.Context, e lock.Ending) error {
-	streams := []string{s.redis.Keys.Runs}
-	if e.Failed {
-		streams = append(streams, s.redis.Keys.Failures)
+func (s *Store) AppendHistory(ctx context.Context, e *Entry) error {
+	most := s.redis.History(e.Job)
+	_, err := s.redis.Do(ctx, "xadd", s.redis.Keys.History(e.Job), "maxlen", "~", most, "*", "run", e.text())
+	if err == nil && e.Failed {
+		_, err = s.redis.Do(ctx, "xadd", s.redis.Keys.Failures(e.Job), "maxlen", "~", (most+3)/4, "*", "run", e.text())
 	}
-	for _, stream := range streams {
-		if _, err := s.redis.Do(ctx, "xadd", stream, "maxlen", "~", maxHistory, "*", "run", e.Entry); err != nil {
-			return fmt.Errorf("writing the history: %w", err)
-		}
+	if err != nil {
+		return fmt.Errorf("writing the history: %w", err)
 	}
 	return nil
 }

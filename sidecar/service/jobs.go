@@ -10,10 +10,8 @@ import (
 	"strings"
 
 	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/internal/rds"
 )
-
-// recentRuns is how many runs of the history are searched for names of jobs.
-const recentRuns = 2000
 
 // Together returns the jobs of a table, in its order, and after them the dynamic jobs whose names the table does not
 // have.
@@ -74,8 +72,8 @@ func partial(t *config.Table) bool {
 	return t.Unknown["jobs"] != "" || t.Unknown["defaults"] != "" || t.Unknown[config.Names] != ""
 }
 
-// seen returns the names of the jobs in the history, in the heartbeats, and among the runs and the due ticks. A job
-// that every replica runs now has its guarantee.
+// seen returns the names of the jobs with a history, in the heartbeats, and among the runs and due ticks. A job that
+// every replica runs now has its guarantee.
 func (o *Operator) seen(ctx context.Context) (map[string]config.Guarantee, error) {
 	names := map[string]config.Guarantee{}
 	see := func(name string) {
@@ -83,12 +81,17 @@ func (o *Operator) seen(ctx context.Context) (map[string]config.Guarantee, error
 			names[name] = ""
 		}
 	}
-	entries, err := o.Store.History(ctx, "", recentRuns)
+	histories := o.Store.redis.Keys.History("")
+	err := o.Store.eachKeys(ctx, func(keys []any) error {
+		for _, key := range keys {
+			if job, ok := strings.CutPrefix(fmt.Sprint(key), histories); ok && job != rds.TimerJobs {
+				see(job)
+			}
+		}
+		return nil
+	})
 	if err != nil {
 		return nil, err
-	}
-	for _, e := range entries {
-		see(e.Job)
 	}
 	sight, err := o.Store.Look(ctx, 0)
 	if err != nil {

@@ -171,7 +171,7 @@ func TestWhatAnotherVersionWroteDoesNotHideTheRest(t *testing.T) {
 		w.Must(w.Admin.Do(w.Context(), "zadd", running, 1, "run "+job).Err())
 		w.Must(w.Admin.HSet(w.Context(), ledger, "r:run", "new ways", "done", "<xml>", "paused", "for ever").Err())
 		w.Must(w.Admin.HSet(w.Context(), "solotick:{svc}:replicas", "b", "<xml>").Err())
-		w.Must(w.Admin.Do(w.Context(), "xadd", "solotick:{svc}:runs", "*", "run", "<xml>").Err())
+		w.Must(w.Admin.Do(w.Context(), "xadd", history, "*", "run", "<xml>").Err())
 		d, err := a.Service.Trigger(w.Context(), job, uuid.NewString())
 		w.Must(err)
 		states, err := a.Service.States(w.Context(), []string{job})
@@ -182,7 +182,7 @@ func TestWhatAnotherVersionWroteDoesNotHideTheRest(t *testing.T) {
 		if replicas, err := a.Service.Replicas(w.Context()); len(replicas) != 0 || err != nil {
 			w.Errorf("%+v, %v", replicas, err)
 		}
-		if history, err := a.Service.History(w.Context(), "", 10); len(history) != 0 || err != nil {
+		if history, err := a.Service.History(w.Context(), job, 10); len(history) != 0 || err != nil {
 			w.Errorf("%+v, %v", history, err)
 		}
 	})

@@ -213,9 +213,9 @@ func (s *Store) Cancel(ctx context.Context, job string, runs []string, id string
 // with Cancel.
 func (s *Store) CancelWaiting(ctx context.Context, job, id string, until time.Time) ([]time.Time, error) {
 	k := s.redis.Keys
-	keys := []string{k.Ledger(job), k.Memo(id), k.Acts, k.DueJobs, k.Runs}
+	keys := []string{k.Ledger(job), k.Memo(id), k.Acts, k.DueJobs, k.History(job)}
 	made, err := s.operateOn(ctx, cancelScript, "cancelling", job, id, keys,
-		k.Events, job, rds.Millis(until), s.act(actText{What: "cancel", Job: job}))
+		k.Events, job, rds.Millis(until), s.redis.History(job), s.act(actText{What: "cancel", Job: job}))
 	var ticks []time.Time
 	waited, _ := made.(string)
 	for _, ms := range strings.Fields(waited) {

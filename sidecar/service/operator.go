@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/internal/rds"
 	"github.com/solotick/solotick/lock"
 )
 
@@ -314,9 +315,19 @@ func (o *Operator) DeleteTimer(ctx context.Context, id string) error {
 // noTimer is the refusal of an id under which no timer waits.
 func noTimer(id string) *Refusal { return refuse(NoTimer, "no timer %q waits", id).of(id) }
 
-// Search returns the runs that are wanted, the newest first. It refuses a name that no job has, unless the history has
-// runs of it.
+// Search returns the entries of the history that are wanted, the newest first: without names, of all jobs and timers.
+// It refuses a name that no job has, unless the history has runs of it.
 func (o *Operator) Search(ctx context.Context, q Search) ([]Entry, error) {
+	if len(q.Jobs) == 0 {
+		jobs, err := o.Jobs(ctx)
+		if err != nil {
+			return nil, err
+		}
+		q.all = []string{rds.TimerJobs}
+		for _, j := range jobs {
+			q.all = append(q.all, j.Name)
+		}
+	}
 	entries, err := o.Store.Search(ctx, q)
 	if err != nil {
 		return nil, RefusalOf(err)

@@ -68,7 +68,7 @@ func TestTheTickToRerunIsTheNewestThatFailedOrTheGivenOne(t *testing.T) {
 			{Tick: hour(-6).Add(time.Minute), Kind: "schedule", Outcome: "succeeded"}, // by a schedule of before
 		} {
 			e.Job, e.Run, e.Replica, e.Attempt, e.Ended = job, uuid.NewString(), "a", i+1, now
-			w.Must(s.AppendHistory(w.Context(), e.Ending()))
+			w.Must(s.AppendHistory(w.Context(), &e))
 		}
 		for given, want := range map[time.Time]time.Time{{}: hour(-8).Add(30 * time.Minute), hour(-5): hour(-5), hour(-6).Add(time.Minute): hour(-6).Add(time.Minute)} {
 			if tick, r := asks(given); r != nil || !tick.Equal(want) {

@@ -2,7 +2,6 @@ package service
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 )
@@ -10,22 +9,21 @@ import (
 // TickFates are what became of the newest ticks of a job, in the order in which that was decided.
 type TickFates []Entry
 
+// maxFates bounds how many ticks TickFates reads.
+const maxFates = 10_000
+
 // TickFates reads them. States reads the ledger before: then a tick that ends meanwhile is in both.
 func (s *Store) TickFates(ctx context.Context, job string) (TickFates, error) {
-	var fates TickFates
-	pages := []*page{{key: s.redis.Keys.Fates(job), next: "+", oldest: "-", size: historyPage}}
-	for len(fates) < maxHistory {
-		next, err := s.newest(ctx, pages)
-		if err != nil {
-			return nil, fmt.Errorf("reading the ticks of job %q: %w", job, err)
-		} else if next == nil {
-			break
-		}
-		next.Job = job // those without a run do not say it
-		fates = append(fates, *next)
+	ended := func(all []*stored) ([]*stored, bool) {
+		all = slices.DeleteFunc(slices.Clone(all), func(e *stored) bool { return !e.tick })
+		return all, len(all) >= maxFates
 	}
-	slices.Reverse(fates)
-	return fates, nil
+	found, err := s.read(ctx, backwards{}, []string{s.redis.Keys.History(job)}, ended)
+	fates := make(TickFates, 0, len(found))
+	for _, e := range slices.Backward(found) {
+		fates = append(fates, e.Entry)
+	}
+	return fates, err
 }
 
 // Fate returns what became of a tick: the entry of its last run or, if it had none, that of the shortest interval in

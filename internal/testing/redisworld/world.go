@@ -160,7 +160,7 @@ func (w *World) Warm() {
 	w.Must(l.Release(w.Context()))
 	_, err := r.Register(w.Context(), "warm", "")
 	w.Must(err)
-	w.Must(w.Admin.Del(w.Context(), ledgerOf("warm"), "solotick:{svc}:runs").Err())
+	w.Must(w.Admin.Del(w.Context(), ledgerOf("warm"), "solotick:{svc}:history:warm").Err())
 }
 
 // Born gives the case's job, and others, a ledger that is old enough for all ticks of the case. Register would refuse

@@ -184,7 +184,7 @@ func TestTheStripDrawsEachTickOnce(t *testing.T) {
 	for _, ticks := range []int{3, 7} {
 		last := at(time.Duration(40-ticks) * time.Second)
 		gone := service.Entry{Job: job, Tick: last, First: last.Add(-time.Second), Count: ticks, Outcome: "missed", Ended: last}
-		s.must(s.rdb.XAdd(t.Context(), &redis.XAddArgs{Stream: "solotick:{billing}:runs", Values: []any{"run", gone.Booking().Entry}}).Err())
+		s.must(s.rdb.XAdd(t.Context(), &redis.XAddArgs{Stream: "solotick:{billing}:history:" + job, Values: []any{"tick", gone.Booking().Entry}}).Err())
 		s.mini.HSet("solotick:{billing}:job:"+job, "lastMissed", gone.Booking().Entry)
 	}
 	late := at(8 * time.Second)
