@@ -603,6 +603,9 @@ func (p *prober) probeHistory() {
 		runs, _ := p.do("XLEN", p.keys.History(walkJob)).(int64)
 		failures, _ := p.do("XLEN", p.keys.Failures(walkJob)).(int64)
 		p.demand(runs == int64(i+1) && failures == int64(i), "%d runs and %d failures", runs, failures)
+		if p.lasts(p.keys.History(walkJob), 90*24*time.Hour); failed != "" {
+			p.lasts(p.keys.Failures(walkJob), 90*24*time.Hour)
+		}
 		newest := fmt.Sprint(p.do("XREVRANGE", p.keys.History(walkJob), "+", "-", "COUNT", 1))
 		p.demand(strings.Contains(newest, "[run entry "+c.Run+"]"), "the history has %s", newest)
 		p.demand(p.field("done") == "entry "+c.Run, "the last one is %q", p.field("done"))

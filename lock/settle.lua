@@ -68,8 +68,10 @@ end
 local told = nil                                           -- the entry that the history was told last
 local function keep(what, text)                            -- history is not worth a failed finish
   told = text
-  redis.pcall('XADD', history, 'MAXLEN', '~', ARGV[7], '*', what, text)
-  if failed and text == entry then redis.pcall('XADD', failures, 'MAXLEN', '~', math.ceil(ARGV[7] / 4), '*', what, text) end
+  for stream, most in pairs({[history] = ARGV[7], [failures] = failed and text == entry and math.ceil(ARGV[7] / 4) or nil}) do
+    redis.pcall('XADD', stream, 'MAXLEN', '~', most, '*', what, text)
+    if redis.pcall('XLEN', stream) == 1 then redis.pcall('PEXPIRE', stream, 90 * day) end -- maybe the job is gone, and nobody registers it
+  end
 end
 local notes = {}                                           -- fields of the ledger, each followed by its value, for one HSET
 local function note(field, value) notes[#notes + 1], notes[#notes + 2] = field, value end

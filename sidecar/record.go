@@ -242,7 +242,7 @@ func (r *recorder) deadRun(ctx context.Context, sp *spec, e *service.Entry) stri
 	dead, _ := r.store.Search(ctx, service.Search{Jobs: []string{e.Job}, Outcomes: []string{string(wasInterrupted)},
 		Since: e.Tick, Limit: runsAfterTick})
 	for _, run := range dead {
-		if run.Tick.Before(e.First) {
+		if run.Count == 0 && run.Tick.Before(e.First) {
 			return fmt.Sprintf("the run of %s on %s, which had died, was not over", stamp(run.Tick), run.Replica)
 		}
 	}

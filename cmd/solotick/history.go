@@ -133,8 +133,8 @@ func (a *app) history(ctx context.Context, op *operator, q service.Search, n int
 				return service.RefusalOf(err)
 			}
 			if from.After(q.Since) {
-				rows = append(rows, fmt.Sprintf("Of %s, Redis has all since %s, and of the time before only failures "+
-					"(redis.history in the table).", job, formatTime(from)))
+				rows = append(rows, fmt.Sprintf("Of %s, Redis has all since %s, and of the time before at most "+
+					"failures (redis.history in the table).", job, formatTime(from)))
 			}
 		}
 	}

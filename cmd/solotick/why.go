@@ -18,8 +18,8 @@ func (a *app) whyCommand() *cobra.Command {
 		Short: "Tell what became of a tick, or how a job stands",
 		Long: `Tell what became of the tick of JOB at TIME: who fired it, how it ended, or why no replica fired it.
 Without TIME, tell how the job stands, and what would make it fire. TIME is as in RFC 3339, or "2027-03-28 09:00",
-2027-03-28 or 09:00 in the job's time zone; 09:00 is the last one that has come. Redis keeps the newest fates of each
-job, about 500 by default.`,
+2027-03-28 or 09:00 in the job's time zone; 09:00 is the last one that has come. Redis keeps as many ticks as
+solotick history has entries.`,
 		Example: `  solotick why -c table.yaml send-invoices
   solotick why -c table.yaml send-invoices 09:00
   solotick why -c table.yaml send-invoices 2026-11-23T08:00:00Z -o json`,

@@ -11,8 +11,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// keptFates is the table's redis.history: so many that Redis forgets none while the nemesis is at work.
-const keptFates = 100_000
+// keptHistory is the table's redis.history: so many that Redis forgets none while the nemesis is at work.
+const keptHistory = 100_000
 
 // ledger is what Redis keeps of a job's ticks at the very end.
 type ledger struct {

@@ -43,7 +43,7 @@ func inMemory(t testing.TB) string {
 
 func (s *single) client() redis.UniversalClient { return s.rdb }
 func (s *single) table(addr string) string {
-	return fmt.Sprintf("{url: redis://%s/0, history: %d}", addr, keptFates)
+	return fmt.Sprintf("{url: redis://%s/0, history: %d}", addr, keptHistory)
 }
 
 // killRedis kills the server, which comes back with what it wrote down.
@@ -116,7 +116,7 @@ func newWatched(t testing.TB) *watched {
 func (s *watched) client() redis.UniversalClient { return s.rdb }
 func (s *watched) table(string) string {
 	return fmt.Sprintf("{sentinel: {master: %s, addrs: [%s]}, waitReplicas: 1, history: %d}",
-		redistest.MasterName, strings.Join(s.Addrs(), ", "), keptFates)
+		redistest.MasterName, strings.Join(s.Addrs(), ", "), keptHistory)
 }
 
 // failOver takes the master away, so that another one takes its place: by a kill, or by a stop, after which it goes on

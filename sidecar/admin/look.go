@@ -2,6 +2,7 @@ package admin
 
 import (
 	"encoding/json"
+	"math"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -16,7 +17,6 @@ import (
 const (
 	someRuns = 100  // are answered by default
 	maxRuns  = 1000 // are answered at most
-	deepRuns = 5000 // are read to find the newest of each job
 
 	maxHistory = 2 << 20 // bytes of runs are answered: those of long failures are fewer
 )
@@ -99,7 +99,7 @@ func (a *api) runs(r *http.Request) (*answer, error) {
 		if p.Get("job") != "" || p.Get("limit") != "" {
 			return nil, refuse(http.StatusBadRequest, "", "each stands in place of job and limit")
 		}
-		limit = deepRuns
+		limit = math.MaxInt
 	}
 	entries, err := a.operator.Search(r.Context(), service.Search{Jobs: strings.Fields(p.Get("job")),
 		Failed: p.Get("failed") == "true", Limit: limit, Each: each})

@@ -31,7 +31,8 @@ type Search struct {
 	Limit        int
 	Each         int // at most so many of each job; handovers do not count; 0 = any number
 
-	all []string // whose histories are read, instead of Jobs
+	all   []string // whose histories are read, instead of Jobs
+	whole bool     // no failures from before the time of which Redis has all
 }
 
 // wants reports whether an entry is wanted that was settled in the time wanted.
@@ -54,13 +55,16 @@ func (s *Store) History(ctx context.Context, job string, limit int) ([]Entry, er
 func (s *Store) Search(ctx context.Context, q Search) ([]Entry, error) {
 	var keys []string
 	for _, job := range append(q.all, q.Jobs...) {
-		if keys = append(keys, s.redis.Keys.Failures(job)); !q.Failed {
+		if !q.whole {
+			keys = append(keys, s.redis.Keys.Failures(job))
+		}
+		if !q.Failed {
 			keys = append(keys, s.redis.Keys.History(job))
 		}
 	}
 	slices.Sort(keys)
-	b := backwards{size: max(firstPage, q.Limit/max(len(keys), 1)), once: q.Each > 0}
-	if b.once {
+	b := backwards{size: max(firstPage, q.Limit/max(len(keys), 1))}
+	if q.Each > 0 {
 		b.size = 2 * q.Each // with handovers
 	}
 	if !q.Since.IsZero() {
@@ -77,9 +81,9 @@ func (s *Store) Search(ctx context.Context, q Search) ([]Entry, error) {
 	return entries, err
 }
 
-// choose returns those that are wanted of entries, the newest of which is the first, and whether it has reached the
-// limit.
-func (q *Search) choose(all []*stored) (chosen []*stored, enough bool) {
+// choose returns those that are wanted of entries, the newest of which is the first. It tells whether an entry that is
+// older than another one of its stream may be wanted too.
+func (q *Search) choose(all []*stored) (chosen []*stored, more func(than *stored) bool) {
 	seen, count := map[string]bool{}, map[string]int{}
 	for _, e := range all {
 		// A failed run is in both streams. And one that was taken over may still have ended.
@@ -95,13 +99,16 @@ func (q *Search) choose(all []*stored) (chosen []*stored, enough bool) {
 		}
 		chosen = append(chosen, e)
 	}
-	return chosen, len(chosen) > 0 && len(chosen) == q.Limit
+	return chosen, func(than *stored) bool {
+		return (len(chosen) < q.Limit || len(chosen) > 0 && byAge(than, chosen[len(chosen)-1]) < 0) &&
+			(q.Each == 0 || count[than.Job] < q.Each && !rds.IsTimer(than.Job))
+	}
 }
 
 // HistoryBegins returns when the oldest entry of the history of a job or timer was written; zero if it has not as many
 // entries as Redis keeps, so that all are there.
 func (s *Store) HistoryBegins(ctx context.Context, job string) (time.Time, error) {
-	all := func(all []*stored) ([]*stored, bool) { return all, false }
+	all := func(all []*stored) ([]*stored, func(*stored) bool) { return all, func(*stored) bool { return true } }
 	found, err := s.read(ctx, backwards{}, []string{s.redis.Keys.History(job)}, all)
 	if len(found) < s.redis.History(job) {
 		return time.Time{}, err
@@ -113,7 +120,6 @@ func (s *Store) HistoryBegins(ctx context.Context, job string) (time.Time, error
 type backwards struct {
 	newest, oldest string // ids that bound it
 	size           int    // of the first page
-	once           bool   // there is no second one
 }
 
 // stored is an entry as a stream has it.
@@ -127,47 +133,48 @@ type stored struct {
 func byAge(a, b *stored) int { return slices.Compare(b.id[:], a.id[:]) }
 
 // read reads streams from their ends, all of them in one round trip. It gives to choose what it has read so far, and
-// reads on where an entry may be newer than the last of enough chosen ones.
-func (s *Store) read(ctx context.Context, b backwards, keys []string, choose func([]*stored) ([]*stored, bool)) (
-	chosen []*stored, err error) {
-	next, asked := map[string]string{}, map[string]*redis.XMessageSliceCmd{}
-	for _, key := range keys {
-		next[key] = cmp.Or(b.newest, "+")
-	}
-	b.size = cmp.Or(b.size, historyPage)
-	for all := []*stored(nil); len(next) > 0; b.size = min(2*b.size, historyPage) {
-		clear(asked)
+// reads on where choose may want more.
+func (s *Store) read(ctx context.Context, b backwards, keys []string,
+	choose func([]*stored) ([]*stored, func(than *stored) bool)) (chosen []*stored, err error) {
+	last := map[string]*stored{} // nil = all of the stream was read
+	more := func(*stored) bool { return true }
+	b.size = min(cmp.Or(b.size, historyPage), historyPage)
+	for all := []*stored(nil); ; b.size = min(2*b.size, historyPage) {
+		open := slices.DeleteFunc(slices.Clone(keys), func(key string) bool {
+			end, known := last[key]
+			return known && (end == nil || !more(end))
+		})
+		if len(open) == 0 {
+			return chosen, nil
+		}
+		asked := make([]*redis.XMessageSliceCmd, len(open))
 		_, err := s.pipelined(ctx, func(pipe redis.Pipeliner) {
-			for key, end := range next {
-				asked[key] = pipe.XRevRangeN(ctx, key, end, cmp.Or(b.oldest, "-"), int64(b.size))
+			for i, key := range open {
+				from := cmp.Or(b.newest, "+")
+				if end := last[key]; end != nil {
+					from = fmt.Sprintf("(%d-%d", end.id[0], end.id[1])
+				}
+				asked[i] = pipe.XRevRangeN(ctx, key, from, cmp.Or(b.oldest, "-"), int64(b.size))
 			}
 		})
 		if err != nil {
 			return nil, fmt.Errorf("reading the history: %w", err)
 		}
-		clear(next)
-		for key, cmd := range asked {
-			for _, m := range cmd.Val() {
-				if e, err := parseStored(key, m); err == nil { // else another version wrote it
+		for i, key := range open {
+			last[key] = nil
+			for n, m := range asked[i].Val() {
+				e, err := parseStored(key, m)
+				if err == nil { // else another version wrote it
 					all = append(all, e)
 				}
-			}
-			if n := len(cmd.Val()); n == b.size {
-				next[key] = "(" + cmd.Val()[n-1].ID
+				if n == b.size-1 {
+					last[key] = e
+				}
 			}
 		}
 		slices.SortStableFunc(all, byAge)
-		enough := false
-		if chosen, enough = choose(all); b.once {
-			break
-		}
-		for key, end := range next {
-			if enough && byAge(chosen[len(chosen)-1], &stored{id: splitID(end[1:])}) <= 0 {
-				delete(next, key)
-			}
-		}
+		chosen, more = choose(all)
 	}
-	return chosen, nil
 }
 
 func parseStored(key string, m redis.XMessage) (*stored, error) {

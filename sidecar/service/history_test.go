@@ -3,6 +3,7 @@ package service_test
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -257,6 +258,39 @@ func TestTicksThatOverlappedAreFoundByTheirOutcomeAlone(t *testing.T) {
 		for want, outcomes := range map[string][]string{"missed 0": nil, "paused 2, overlapped 1": {lock.Overlapped, lock.PausedTick}} {
 			if got := written(w)(s.Search(w.Context(), service.Search{Jobs: []string{job}, Outcomes: outcomes, Limit: 10})); got != want {
 				w.Errorf("%v: %q, want %q", outcomes, got, want)
+			}
+		}
+	})
+}
+
+func TestEachJobHasItsNewestRunsWhateverPushesThemBack(t *testing.T) {
+	redisworld.InBubble(t, func(w *redisworld.World) {
+		s := w.Replica("a").Service
+		appended := func(e service.Entry) { w.Must(s.AppendHistory(w.Context(), &e)) }
+		appended(service.Entry{Job: "seldom", Tick: w.Tick(0), Run: "r", Outcome: "succeeded"})
+		for n := range 60 {
+			w.Pass(time.Millisecond)
+			appended(service.Entry{Job: "seldom", Outcome: lock.Overlapped, Count: 1, First: w.Tick(n), Tick: w.Tick(n)})
+			appended(service.Entry{Job: "often", Run: fmt.Sprint("r", n), Outcome: "succeeded"})
+		}
+		q := service.Search{Jobs: []string{"often", "seldom"}, Limit: math.MaxInt, Each: 2}
+		if all, err := s.Search(w.Context(), q); len(all) != 3 || all[0].Run != "r59" || all[2].Run != "r" || err != nil {
+			w.Errorf("the newest: %+v, %v", all, err)
+		}
+	})
+}
+
+// Many jobs end in one millisecond.
+func TestWhatEndsAtTheSameTimeIsInTheSameOrderEachTime(t *testing.T) {
+	redisworld.InBubble(t, func(w *redisworld.World) {
+		s := w.Replica("a").Service
+		jobs := strings.Fields("a b c d e f")
+		for _, name := range jobs {
+			w.Must(s.AppendHistory(w.Context(), &service.Entry{Job: name, Run: name, Outcome: "succeeded"}))
+		}
+		for range 20 {
+			if all, err := s.Search(w.Context(), service.Search{Jobs: jobs, Limit: 3}); len(all) != 3 || all[0].Run+all[1].Run+all[2].Run != "abc" {
+				w.Fatalf("%+v, %v", all, err)
 			}
 		}
 	})

@@ -336,15 +336,11 @@ func (o *Operator) Search(ctx context.Context, q Search) ([]Entry, error) {
 		if IsTimer(job) || slices.ContainsFunc(entries, func(e Entry) bool { return e.Job == job }) {
 			continue
 		}
-		if _, err := o.Find(ctx, job); err != nil && !o.ran(ctx, job) {
-			return nil, err
+		if _, err := o.Find(ctx, job); err != nil {
+			if runs, _ := o.Store.History(ctx, job, 1); len(runs) == 0 { // it may have been deleted since
+				return nil, err
+			}
 		}
 	}
 	return entries, nil
-}
-
-// ran reports whether the history has a run of a job, which may have been deleted since.
-func (o *Operator) ran(ctx context.Context, job string) bool {
-	runs, err := o.Store.History(ctx, job, 1)
-	return err == nil && len(runs) > 0
 }

@@ -68,7 +68,8 @@ const searchedRuns = 5000
 // TickToRerun returns the tick that a rerun is about: the given one, or else the newest that failed. Runs by hand do
 // not count for that: they are no runs of the schedule.
 func (o *Operator) TickToRerun(ctx context.Context, j config.Job, given Moment, force bool) (time.Time, error) {
-	history, err := o.Store.History(ctx, j.Name, searchedRuns)
+	// An older failure may have been mended since, by a run that Redis does not have any more.
+	history, err := o.Store.Search(ctx, Search{Jobs: []string{j.Name}, Limit: searchedRuns, whole: true})
 	if err != nil {
 		return time.Time{}, RefusalOf(err)
 	}

@@ -9,14 +9,11 @@ import (
 // TickFates are what became of the newest ticks of a job, in the order in which that was decided.
 type TickFates []Entry
 
-// maxFates bounds how many ticks TickFates reads.
-const maxFates = 10_000
-
 // TickFates reads them. States reads the ledger before: then a tick that ends meanwhile is in both.
 func (s *Store) TickFates(ctx context.Context, job string) (TickFates, error) {
-	ended := func(all []*stored) ([]*stored, bool) {
+	ended := func(all []*stored) ([]*stored, func(*stored) bool) {
 		all = slices.DeleteFunc(slices.Clone(all), func(e *stored) bool { return !e.tick })
-		return all, len(all) >= maxFates
+		return all, func(*stored) bool { return len(all) < 10_000 }
 	}
 	found, err := s.read(ctx, backwards{}, []string{s.redis.Keys.History(job)}, ended)
 	fates := make(TickFates, 0, len(found))
