@@ -155,9 +155,9 @@ func TestMissedTicksAreCountedOnceOverAllReplicas(t *testing.T) {
 		if counted.Load() != 1 || w.Number("missed") != 7 || w.Field("gaps") != "" {
 			w.Errorf("%d replicas have counted, %s", counted.Load(), w.Dump())
 		}
-		history := func(stream string) int64 { return w.Admin.XLen(w.Context(), "solotick:{svc}:"+stream).Val() }
-		if history("runs") != 1 || history("failures") != 0 {
-			w.Errorf("%d entries of them are in the history, and %d among the failures", history("runs"), history("failures"))
+		kept := func(stream string) int64 { return w.Admin.XLen(w.Context(), "solotick:{svc}:"+stream+":"+job).Val() }
+		if kept("history") != 1 || kept("failures") != 0 {
+			w.Errorf("%d entries of them are in the history, and %d among the failures", kept("history"), kept("failures"))
 		}
 		w.Must(w.Admin.HSet(w.Context(), ledger, "gaps", "1-3:replaced 5-7:paused ").Err())
 		ours, err := a.Book(w.Context(), job, "1-3:replaced 5-7:paused ", []lock.Booking{{Fate: lock.Displaced, Ticks: 2}, {Fate: lock.PausedTick, Ticks: 4}})

@@ -68,9 +68,9 @@ func TestUnansweredFinishIsRepeatedAndCountsOnce(t *testing.T) {
 		if err != nil || got.Verdict != lock.OK && got.Verdict != lock.None {
 			w.Fatalf("finish: %s, %v", got.Verdict, err)
 		}
-		n, err := w.Admin.XLen(w.Context(), "solotick:{svc}:history:"+job).Result()
-		if err != nil || n != 1 {
-			w.Errorf("%d history entries, %v", n, err)
+		entries, err := w.Admin.XRange(w.Context(), "solotick:{svc}:history:"+job, "-", "+").Result()
+		if err != nil || len(entries) != 2 || entries[0].Values["tick"] == nil || entries[1].Values["run"] != "succeeded" {
+			w.Errorf("want the overlap and the run in the history, got %v, %v", entries, err)
 		}
 		if w.Runs() != 0 || len(w.Dues()) != 0 || w.Field("overlap") != fmtInt(w.Tick(2).UnixMilli()) {
 			w.Errorf("after finish: %s", w.Dump())
