@@ -322,6 +322,26 @@ func TestAMissIsBlamedOnTheDeadRunThatWasInItsWay(t *testing.T) {
 	})
 }
 
+// The tick of a takeover that was dropped is interrupted too, and no replica ran it.
+func TestAMissIsBlamedOnNoTickThatNobodyRan(t *testing.T) {
+	simulate(t, minutely, func(w *world) {
+		r := w.replica(time.Second)
+		w.at(5 * time.Minute)
+		minute := func(n time.Duration) time.Time { return w.origin().Add(n * time.Minute) }
+		for run, want := range map[string]string{"": "", "r": fmt.Sprintf("the run of %s on r9, which had died, was not over", stamp(minute(1)))} {
+			e := service.Entry{Job: "minute", Outcome: "interrupted", Run: run, Replica: "r9", First: minute(1), Tick: minute(1)}
+			if run == "" {
+				e.Count = 1
+			}
+			w.must(r.store.AppendHistory(w.t.Context(), &e))
+			if got := r.firer.record.deadRun(w.t.Context(), r.spec("minute"), &service.Entry{Job: "minute", First: minute(2), Tick: minute(2)}); got != want {
+				t.Errorf("run %q: %q, want %q", run, got, want)
+			}
+			w.redis.Del("solotick:{test}:history:minute")
+		}
+	})
+}
+
 // starts is the tick that a replica started last.
 func (r *replica) starts(job string) (tick time.Time) {
 	r.world.mu.Lock()

@@ -8,8 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/alicebob/miniredis/v2/server"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/internal/testing/redisworld"
 	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/service"
@@ -188,7 +190,8 @@ func TestHandoversDoNotCountAmongTheNewestOfEachJob(t *testing.T) {
 			e := service.Entry{Job: job, Tick: w.Tick(n), Run: fmt.Sprint("r", n), Outcome: outcome}
 			w.Must(s.AppendHistory(w.Context(), &e))
 		}
-		if got := written(w)(s.Search(w.Context(), service.Search{Jobs: []string{job}, Limit: 10, Each: 1})); got != "handed_over 3, failed 2" {
+		q := service.Search{Jobs: []string{job}, Limit: 10, Each: 1}
+		if got := written(w)(s.Search(w.Context(), q)); got != "handed_over 3, failed 2" {
 			w.Errorf("the newest: %s", got)
 		}
 	})
@@ -289,8 +292,32 @@ func TestWhatEndsAtTheSameTimeIsInTheSameOrderEachTime(t *testing.T) {
 			w.Must(s.AppendHistory(w.Context(), &service.Entry{Job: name, Run: name, Outcome: "succeeded"}))
 		}
 		for range 20 {
-			if all, err := s.Search(w.Context(), service.Search{Jobs: jobs, Limit: 3}); len(all) != 3 || all[0].Run+all[1].Run+all[2].Run != "abc" {
+			all, err := s.Search(w.Context(), service.Search{Jobs: jobs, Limit: 3})
+			if len(all) != 3 || all[0].Run+all[1].Run+all[2].Run != "abc" {
 				w.Fatalf("%+v, %v", all, err)
+			}
+		}
+	})
+}
+
+// Few users of Redis may scan it.
+func TestWithoutATableTheJobsWithAHistoryAreFoundIfTheUserMayScan(t *testing.T) {
+	redisworld.InBubble(t, func(w *redisworld.World) {
+		s := w.Replica("a").Service
+		w.Must(s.AppendHistory(w.Context(), &service.Entry{Job: job, Run: "r", Outcome: "succeeded"}))
+		unknown := &config.Table{Unknown: map[string]string{config.Names: "there is no table"}}
+		o := &service.Operator{Store: s, Table: func() *config.Table { return unknown }, Limit: time.Second}
+		for _, said := range []string{"", "NOPERM this user has no permissions to run the 'scan' command", "ERR broken"} {
+			w.Mini.Server().SetPreHook(func(c *server.Peer, cmd string, _ ...string) bool {
+				if said == "" || strings.ToUpper(cmd) != "SCAN" {
+					return false
+				}
+				c.WriteError(said)
+				return true
+			})
+			jobs, err := o.Jobs(w.Context())
+			if (len(jobs) == 1) != (said == "") || (err != nil) != (said == "ERR broken") {
+				w.Errorf("%q: %+v, %v", said, jobs, err)
 			}
 		}
 	})
