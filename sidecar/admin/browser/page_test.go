@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -23,8 +24,33 @@ var short = []string{"app-1", "app-2", "app-3"}
 const noIcon = "/favicon.ico"
 
 // click and typed find their element by a CSS selector; chromedp's own actions would also search for text.
+//
+// click waits until its element can be hit, and hits it in the same step: what loads meanwhile moves the rows below it,
+// and a click by the mouse at the place where its element was a moment ago would hit another one, or none.
 func click(selector string) chromedp.Action[chromedp.Void] {
-	return chromedp.Click(chromedp.CSS(selector))
+	hit := chromedp.Evaluate[bool](`(e => {
+		if (!e) return false;
+		e.scrollIntoView({ block: 'nearest' });
+		const r = e.getBoundingClientRect();
+		if (!e.contains(document.elementFromPoint(r.x + r.width / 2, r.y + r.height / 2))) return false;
+		e.focus({ preventScroll: true });
+		e.click();
+		return true;
+	})(document.querySelector(` + quote(selector) + `))`)
+	return func(ctx context.Context, target *chromedp.Target) (none chromedp.Void, err error) {
+		ctx, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		for {
+			if done, err := hit(ctx, target); done || err != nil {
+				return none, err
+			}
+			select {
+			case <-time.After(50 * time.Millisecond):
+			case <-ctx.Done():
+				return none, fmt.Errorf("clicking %s: %w", selector, ctx.Err())
+			}
+		}
+	}
 }
 
 func typed(selector, text string) chromedp.Action[chromedp.Void] {
