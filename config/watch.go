@@ -5,38 +5,36 @@ import (
 	"crypto/sha256"
 	"os"
 	"time"
+
+	"github.com/solotick/solotick/internal/beat"
 )
 
 // Watch calls changed whenever the content of a file has changed and has settled, until ctx ends. Watch blocks, and
 // calls changed one at a time.
 //
-// It reads the file at the given interval, or all files of a directory that belong to the table. So it sees a file that
-// is written in place, a file that is renamed over it, and the ..data link of a mounted ConfigMap that changes to
-// another directory, however coarse the clock of the file system is. It uses no notifications: some file systems lose
-// them, and a watch that follows links would have to be set up again at every change.
+// It reads the file at about the given interval, or all files of a directory that belong to the table. So it sees a
+// file that is written in place or renamed over, and the ..data link of a mounted ConfigMap that changes, however
+// coarse the clock of the file system is. Notifications are lost by some file systems, and do not follow links.
 //
-// A file has settled if it reads the same twice in a row. So Watch reports a file that is written in steps after the
-// last step, unless its writer pauses for longer than every. Watch reports a change at the latest two looks after its
-// end.
+// A file has settled if it reads the same twice in a row: one that is written in steps is reported after the last step,
+// unless its writer pauses for longer than every, and at the latest two looks after its end.
 //
-// Watch also reports a file that is gone or cannot be read: loading it then fails and says why. The first report comes
+// A file that is gone or cannot be read is reported too: loading it then fails and says why. The first report comes
 // after the first two looks, whatever they see, because the file may have changed between its loading and the first
-// look. Table.Equal tells, as after any other report, whether a reload has anything to do. A pipe or the like is not
-// watched: it gives its content only once.
+// look; Table.Equal tells whether a reload has anything to do. A pipe or the like is not watched: it gives its content
+// only once.
 func Watch(ctx context.Context, path string, every time.Duration, changed func()) {
 	watch(ctx, path, every, digestFile, changed)
 }
 
 // watch is Watch. digest returns a text that tells contents apart; "" = it is not watched.
 func watch(ctx context.Context, path string, every time.Duration, digest func(path string) string, changed func()) {
-	ticker := time.NewTicker(every)
-	defer ticker.Stop()
 	known, before := "", digest(path)
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-ticker.C:
+		case <-time.After(beat.Near(every)):
 		}
 		now := digest(path)
 		settled := now == before

@@ -69,8 +69,8 @@ local told = nil                                           -- the entry that the
 local function keep(what, text)                            -- history is not worth a failed finish
   told = text
   for stream, most in pairs({[history] = ARGV[7], [failures] = failed and text == entry and math.ceil(ARGV[7] / 4) or nil}) do
-    redis.pcall('XADD', stream, 'MAXLEN', '~', most, '*', what, text)
-    if redis.pcall('XLEN', stream) == 1 then redis.pcall('PEXPIRE', stream, 90 * day) end -- maybe the job is gone, and nobody registers it
+    local there = redis.pcall('XADD', stream, 'NOMKSTREAM', 'MAXLEN', '~', most, '*', what, text)
+    if not there and redis.pcall('XADD', stream, '*', what, text) then redis.pcall('PEXPIRE', stream, 90 * day) end -- maybe the job is gone, and nobody registers it
   end
 end
 local notes = {}                                           -- fields of the ledger, each followed by its value, for one HSET
@@ -112,7 +112,8 @@ local function endTick(tick, text)
   note('endedBy', verb .. ' ' .. uuid .. ' ' .. before)
 end
 
-local code, how, watcher, kept = nil, string.match(redis.call('GET', memo) or '', '^(%l+) (%S+) ?(.*)$') -- code: of what is over
+local code, how, watcher, kept                             -- code: of what is over
+if verb == 'reap' or not record then how, watcher, kept = string.match(redis.call('GET', memo) or '', '^(%l+) (%S+) ?(.*)$') end
 if verb == 'reap' then
   local moved = tonumber(redis.call('ZSCORE', running, member) or -1) ~= tonumber(ARGV[9])
   if moved or record and entry == '' then code = watcher == ARGV[10] and 'OK' or 'MOVED' end -- a record that it did not see: a failover

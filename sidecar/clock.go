@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/solotick/solotick/internal/beat"
 	"github.com/solotick/solotick/sidecar/service"
 )
 
@@ -108,7 +109,7 @@ func (c *clock) sleepUntil(ctx context.Context, t time.Time, precise bool) bool 
 // run calls the functions of due timers until ctx ends.
 func (c *clock) run(ctx context.Context) {
 	for ctx.Err() == nil {
-		wait, precise := clockCheckEvery, false
+		wait, precise := beat.Near(clockCheckEvery), false
 		c.mu.Lock()
 		now := c.Now()
 		c.checked = time.Now()
@@ -130,14 +131,10 @@ func (c *clock) run(ctx context.Context) {
 		if precise {
 			wait -= preciseWindow
 		}
-		timer := time.NewTimer(wait)
 		select {
-		case <-timer.C:
+		case <-time.After(wait):
 		case <-c.kick:
-			timer.Stop()
 		case <-ctx.Done():
-			timer.Stop()
-			return
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/internal/beat"
 	"github.com/solotick/solotick/internal/text"
 	"github.com/solotick/solotick/sidecar/service"
 )
@@ -97,18 +98,16 @@ func (h *heartbeat) run(ctx context.Context, draining <-chan struct{}) {
 					h.meet(others)
 				}
 				if h.beats++; h.beats > 1 {
-					next = time.Now().Add(beatEvery)
+					next = time.Now().Add(beat.Near(beatEvery))
 				}
 			}
 		}
-		t := time.NewTimer(min(lookEvery, time.Until(next)))
 		select {
-		case <-t.C:
+		case <-time.After(min(beat.Near(lookEvery), time.Until(next))):
 		case <-draining:
 			draining = nil
 		case <-ctx.Done():
 		}
-		t.Stop()
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/solotick/solotick/internal/beat"
 	"github.com/solotick/solotick/sidecar/service"
 )
 
@@ -71,7 +72,7 @@ func (l *looker) beforeTick() time.Time { return l.soonest().Add(-lookAhead) }
 
 // wait waits for a second, or until there may be something to look for. False when ctx ended first.
 func (l *looker) wait(ctx context.Context) bool {
-	wait := lookEvery
+	wait := beat.Near(lookEvery)
 	if !l.redis.up { // a restart of Redis cuts all connections, and each look may find only one of them cut
 		wait /= 4
 	}
@@ -81,10 +82,8 @@ func (l *looker) wait(ctx context.Context) bool {
 	if left := l.beforeTick().Sub(l.steps.clock.Now()); left > 0 {
 		wait = min(wait, left)
 	}
-	t := time.NewTimer(wait)
-	defer t.Stop()
 	select {
-	case <-t.C:
+	case <-time.After(wait):
 	case <-l.nudges.nudged:
 		l.quiet = false
 	case <-ctx.Done():

@@ -61,13 +61,11 @@ func (p *probe) run(ctx context.Context) {
 		if !wasReady {
 			wait = min(wait, probeUntilReady)
 		}
-		t := time.NewTimer(wait)
 		select {
-		case <-t.C:
+		case <-time.After(wait):
 		case <-p.newTable:
 		case <-ctx.Done():
 		}
-		t.Stop()
 	}
 }
 

@@ -35,11 +35,9 @@ cannot be cancelled.`,
   solotick cancel -c table.yaml send-invoices --waiting`,
 		Args:              oneJob,
 		ValidArgsFunction: a.completeJobs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			return a.withOperator(func(ctx context.Context, op *operator) error {
-				return a.cancel(ctx, op.as(by, false), args[0], run, waiting, o)
-			})
-		},
+		RunE: a.onRedis(func(ctx context.Context, op *operator, args []string) error {
+			return a.cancel(ctx, op.as(by, false), args[0], run, waiting, o)
+		}),
 	}
 	o.flag(c)
 	by.flags(c, "events")

@@ -152,9 +152,9 @@ func (a *app) jobListCommand() *cobra.Command {
 		Example:           `  solotick job list -c table.yaml`,
 		Args:              noArguments,
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(*cobra.Command, []string) error {
-			return a.withOperator(func(ctx context.Context, op *operator) error { return a.listJobs(ctx, op, o) })
-		},
+		RunE: a.onRedis(func(ctx context.Context, op *operator, _ []string) error {
+			return a.listJobs(ctx, op, o)
+		}),
 	}
 	return o.flag(c)
 }
@@ -204,15 +204,13 @@ and body, with any secrets in them.`,
   solotick job apply -c table.yaml -f remind.json`,
 		Args:              oneJob,
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(_ *cobra.Command, args []string) error {
-			return a.withOperator(func(ctx context.Context, op *operator) error {
-				j, err := op.Made(ctx, args[0])
-				if err != nil {
-					return err
-				}
-				return a.printJSON(view.Definition(j))
-			})
-		},
+		RunE: a.onRedis(func(ctx context.Context, op *operator, args []string) error {
+			j, err := op.Made(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			return a.printJSON(view.Definition(j))
+		}),
 	}
 	return o.flag(c)
 }
@@ -229,14 +227,12 @@ func (a *app) jobRmCommand() *cobra.Command {
 		Example:           `  solotick job rm -c table.yaml remind-customers`,
 		Args:              oneJob,
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(_ *cobra.Command, args []string) error {
-			return a.withOperator(func(ctx context.Context, op *operator) error {
-				if err := op.as(by, false).DeleteJob(ctx, args[0]); err != nil {
-					return err
-				}
-				return a.answer(o, view.DeletedJob{Job: args[0], Deleted: true}, "deleted "+args[0])
-			})
-		},
+		RunE: a.onRedis(func(ctx context.Context, op *operator, args []string) error {
+			if err := op.as(by, false).DeleteJob(ctx, args[0]); err != nil {
+				return err
+			}
+			return a.answer(o, view.DeletedJob{Job: args[0], Deleted: true}, "deleted "+args[0])
+		}),
 	}
 	o.flag(c)
 	by.flags(c, "events")

@@ -28,11 +28,9 @@ the service's hash slot is scanned.`,
   solotick purge -c table.yaml --yes -o json`,
 		Args:              noArguments,
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(*cobra.Command, []string) error {
-			return a.withOperator(func(ctx context.Context, op *operator) error {
-				return a.purge(ctx, op, yes, force, o)
-			})
-		},
+		RunE: a.onRedis(func(ctx context.Context, op *operator, _ []string) error {
+			return a.purge(ctx, op, yes, force, o)
+		}),
 	}
 	o.flag(c)
 	c.Flags().BoolVar(&yes, "yes", false, "remove the keys, and do not only count them")

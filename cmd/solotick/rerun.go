@@ -30,11 +30,9 @@ With --wait the exit code is 0 only if the run succeeded.`,
   solotick rerun -c table.yaml send-invoices --tick 2027-03-28T07:00:00Z --wait --timeout 5m`,
 		Args:              oneJob,
 		ValidArgsFunction: a.completeJobs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			return a.withOperator(func(ctx context.Context, op *operator) error {
-				return a.rerun(ctx, op.as(by, false), args[0], tick, force, wait, o)
-			})
-		},
+		RunE: a.onRedis(func(ctx context.Context, op *operator, args []string) error {
+			return a.rerun(ctx, op.as(by, false), args[0], tick, force, wait, o)
+		}),
 	}
 	o.flag(c)
 	by.flags(c, "events")

@@ -93,6 +93,13 @@ func (a *app) withOperator(work func(context.Context, *operator) error) error {
 	return work(ctx, op)
 }
 
+// onRedis is what a command does that works with Redis.
+func (a *app) onRedis(work func(context.Context, *operator, []string) error) func(*cobra.Command, []string) error {
+	return func(_ *cobra.Command, args []string) error {
+		return a.withOperator(func(ctx context.Context, op *operator) error { return work(ctx, op, args) })
+	}
+}
+
 // as returns the operator for requests of that author. all: they are one command for all jobs.
 func (op *operator) as(a author, all bool) *operator {
 	by := service.Author{By: a.by, Reason: a.reason}

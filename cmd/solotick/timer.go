@@ -212,15 +212,13 @@ included, with any secrets in them.`,
   solotick timer set -c table.yaml invoice-4711 -f timer.json`,
 		Args:              oneID,
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(_ *cobra.Command, args []string) error {
-			return a.withOperator(func(ctx context.Context, op *operator) error {
-				source, _, err := op.Timer(ctx, args[0])
-				if err != nil {
-					return err
-				}
-				return a.printJSON(json.RawMessage(source))
-			})
-		},
+		RunE: a.onRedis(func(ctx context.Context, op *operator, args []string) error {
+			source, _, err := op.Timer(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			return a.printJSON(json.RawMessage(source))
+		}),
 	}
 	return o.flag(c)
 }
@@ -274,14 +272,12 @@ func (a *app) timerRmCommand() *cobra.Command {
 		Example:           `  solotick timer rm -c table.yaml invoice-4711`,
 		Args:              oneID,
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(_ *cobra.Command, args []string) error {
-			return a.withOperator(func(ctx context.Context, op *operator) error {
-				if err := op.DeleteTimer(ctx, args[0]); err != nil {
-					return err
-				}
-				return a.answer(o, view.DeletedTimer{ID: args[0], Deleted: true}, "deleted "+args[0])
-			})
-		},
+		RunE: a.onRedis(func(ctx context.Context, op *operator, args []string) error {
+			if err := op.DeleteTimer(ctx, args[0]); err != nil {
+				return err
+			}
+			return a.answer(o, view.DeletedTimer{ID: args[0], Deleted: true}, "deleted "+args[0])
+		}),
 	}
 	return o.flag(c)
 }

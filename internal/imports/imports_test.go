@@ -65,7 +65,7 @@ var rules = []rule{
 
 // Within the module these edges are allowed although a rule's prefix would forbid them.
 var allowed = map[string][]string{
-	"config":                  {"config/schedule", "config/strict"},
+	"config":                  {"config/schedule", "config/strict", "internal/beat"},
 	"internal/instance":       {"internal/file"},
 	"lock":                    {"internal/rds"},                        // the one way to Redis
 	"sidecar/service":         {"github.com/redis/go-redis/v9"},        // whose pipelines it reads with

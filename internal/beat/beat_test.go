@@ -1,0 +1,25 @@
+package beat
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestAWaitEndsHalfWayBetweenTwoSeconds(t *testing.T) {
+	for _, c := range []struct{ at, d, want time.Duration }{
+		{0, time.Second, 500 * time.Millisecond},
+		{500 * time.Millisecond, time.Second, time.Second},
+		{499 * time.Millisecond, time.Second, 1001 * time.Millisecond}, // ended early, and is not repeated at once
+		{300 * time.Millisecond, time.Second, 200 * time.Millisecond},
+		{700 * time.Millisecond, 5 * time.Second, 4800 * time.Millisecond},
+		{700 * time.Millisecond, 50 * time.Millisecond, 50 * time.Millisecond},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			time.Sleep(c.at)
+			if got := Near(c.d); got != c.want {
+				t.Errorf("%s after a second, a wait of about %s is %s, want %s", c.at, c.d, got, c.want)
+			}
+		})
+	}
+}
