@@ -99,15 +99,43 @@ func (b *batcher) send(batch []*call) {
 		for _, c := range batch {
 			c.cmd.SetErr(&notSentError{err})
 		}
-	} else if b.replicas > 0 && slices.ContainsFunc(batch, (*call).promises) {
-		b.sendPromises(ctx, rdb, batch)
-	} else if len(batch) == 1 {
-		_ = rdb.Process(ctx, batch[0].cmd)
 	} else {
-		_, _ = pipeline(ctx, rdb, batch).Exec(ctx) // every command holds its own error
+		b.exchange(ctx, rdb, batch)
+		b.exchange(ctx, rdb, withSources(ctx, batch))
 	}
 	for _, c := range batch {
 		close(c.done)
+	}
+}
+
+// withSources returns the calls of scripts that Redis did not know, because it was restarted or flushed. It has not run
+// them. They are sent again, the first one of each script with the script's source.
+func withSources(ctx context.Context, batch []*call) (again []*call) {
+	sent := map[*Script]bool{}
+	for _, c := range batch {
+		if !refusedWith(c.cmd.Err(), "NOSCRIPT") {
+			continue
+		}
+		words := slices.Clone(c.cmd.Args())
+		if !sent[c.script] {
+			sent[c.script], words[0], words[1] = true, "eval", c.script.Source
+		}
+		c.cmd = noRetryCmd{redis.NewCmd(ctx, words...)}
+		again = append(again, c)
+	}
+	return again
+}
+
+// exchange sends a batch. Each call holds its own answer or error then.
+func (b *batcher) exchange(ctx context.Context, rdb redis.UniversalClient, batch []*call) {
+	switch {
+	case len(batch) == 0:
+	case b.replicas > 0 && slices.ContainsFunc(batch, (*call).promises):
+		b.sendPromises(ctx, rdb, batch)
+	case len(batch) == 1:
+		_ = rdb.Process(ctx, batch[0].cmd)
+	default:
+		_, _ = pipeline(ctx, rdb, batch).Exec(ctx)
 	}
 }
 

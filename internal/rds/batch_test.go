@@ -57,7 +57,7 @@ func TestThousandCallsAtOnceAreAHandfulOfRoundTrips(t *testing.T) {
 	})
 }
 
-func TestCallsAtOnceSendAScriptsSourceOnce(t *testing.T) {
+func TestCallsAtOnceSendAScriptsSourceOncePerBatch(t *testing.T) {
 	redisworld.OnEvery(t, func(w *redisworld.World) {
 		w.Warm()
 		a := w.SlowReplica("a", time.Minute)
@@ -69,11 +69,12 @@ func TestCallsAtOnceSendAScriptsSourceOnce(t *testing.T) {
 				w.Errorf("%+v, %v", l, err)
 			}
 		})
-		if sources.N() != 1 {
-			w.Errorf("the source was sent %d times", sources.N())
+		before := sources.N()
+		if before > 2 { // two batches fly at once
+			w.Errorf("the source was sent %d times", before)
 		}
 		w.Must(w.Admin.ScriptFlush(w.Context()).Err()) // as a restart does
-		if l, err := a.Register(w.Context(), "after", ""); err != nil || l.Born.IsZero() || sources.N() != 2 {
+		if l, err := a.Register(w.Context(), "after", ""); err != nil || l.Born.IsZero() || sources.N() != before+1 {
 			w.Errorf("%+v, %v, and %d sources", l, err, sources.N())
 		}
 	})

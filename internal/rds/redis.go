@@ -30,7 +30,6 @@ type Redis struct {
 	history    int // about how many entries are kept of each job
 	batches    batcher
 	subscriber redis.UniversalClient
-	sources    sources
 	clock      redisClock
 	boot       func() time.Duration
 
@@ -146,34 +145,14 @@ func (r *Redis) Do(ctx context.Context, args ...any) (any, error) {
 	return r.batches.do(ctx, nil, args...)
 }
 
-// Run sends one script. If Redis answers NOSCRIPT, because it was restarted or flushed, it has not run the script. Then
-// one call sends the source, and those of the same moment wait for that: a thousand claims at one tick would be many
-// megabytes of it.
+// Run runs one script.
 func (r *Redis) Run(ctx context.Context, sc *Script, keys []string, args ...any) (reply any, err error) {
 	cmd := make([]any, 0, 3+len(keys)+len(args))
 	cmd = append(cmd, "evalsha", sc.SHA, len(keys))
 	for _, k := range keys {
 		cmd = append(cmd, k)
 	}
-	cmd = append(cmd, args...)
-	for {
-		before := r.sources.sent(sc)
-		reply, err = r.batches.do(ctx, sc, cmd...)
-		if !refusedWith(err, "NOSCRIPT") {
-			return reply, err
-		}
-		if send, wait := r.sources.begin(sc, before); send {
-			defer r.sources.end(sc)
-			cmd[0], cmd[1] = "eval", sc.Source
-			return r.batches.do(ctx, sc, cmd...)
-		} else if wait != nil {
-			select {
-			case <-wait:
-			case <-ctx.Done():
-				return nil, &notSentError{context.Cause(ctx)}
-			}
-		}
-	}
+	return r.batches.do(ctx, sc, append(cmd, args...)...)
 }
 
 // Call runs a script whose answer is an array with Redis' time in milliseconds at index nowAt, and observes it.
