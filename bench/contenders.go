@@ -38,6 +38,8 @@ type seat struct {
 type contender struct {
 	key  string // in figures and file names
 	name string // in the document
+	// settings are those that it runs with, in the words of the document.
+	settings string
 	// start starts a replica; ready, if it is not nil, waits until the replica takes ticks.
 	start func(*bench, seat) (p *rig.Process, ready func() error, err error)
 	// missing tells what this machine lacks to run it; "" is nothing.
@@ -45,22 +47,34 @@ type contender struct {
 }
 
 var (
-	solotick = contender{key: "solotick", name: "Solotick", start: (*bench).startSolotick}
-	redsync  = peer("redsync", "gocron + redsync")
+	solotick = contender{key: "solotick", name: "Solotick", start: (*bench).startSolotick,
+		settings: "defaults; under faults, except for the last row, `missed: all`: " +
+			"a tick that could not be fired in time is fired late"}
+	redsync = peer("redsync", "gocron + redsync", "one key for each job, one try; released when the job ends")
 	// contenders are all of them, as they stand in tables.
 	contenders = []contender{
 		solotick, redsync,
-		peer("held", "the same, lock held for 1 s"),
-		peer("keyed", "the same, a key per tick"),
-		peer("setnx", "SET NX EX, 1 s delay, DEL"),
-		peer("zset", "sorted set with a running set"),
-		{key: "bullmq", name: "BullMQ job schedulers", start: (*bench).startBullMQ, missing: (*bench).bullMQLacks},
+		peer("held", "the same, lock held for 1 s",
+			"released one second after the lock was taken, or when the job ends if that is later"),
+		peer("keyed", "the same, a key per tick",
+			"the key contains the tick; it is never released and expires. It does not prevent overlaps"),
+		peer("redislock", "redislock + fencing token + a key per tick",
+			"by gocron's ticks; the key contains the tick; it is never released and expires; "+
+				"INCR gives the token, which the app gets. It does not prevent overlaps"),
+		peer("setnx", "SET NX EX, 1 s delay, DEL",
+			"by gocron's ticks; the lock is deleted one second after the job has ended"),
+		peer("zset", "sorted set with a running set", "a script pops due ticks by Redis' clock, adds the next ones, "+
+			"and gives leases, which are renewed; ticks with expired leases are run again. "+
+			"It does not prevent overlaps"),
+		{key: "bullmq", name: "BullMQ job schedulers", start: (*bench).startBullMQ, missing: (*bench).bullMQLacks,
+			settings: "as its documentation shows, with defaults: each replica upserts the schedulers at its start. " +
+				"It does not prevent overlaps"},
 	}
 )
 
 // peer is a contender of the program in ./peer.
-func peer(kind, name string) contender {
-	return contender{key: kind, name: name, start: func(b *bench, s seat) (*rig.Process, func() error, error) {
+func peer(kind, name, settings string) contender {
+	start := func(b *bench, s seat) (*rig.Process, func() error, error) {
 		file, err := writeJobs(s)
 		if err != nil {
 			return nil, nil, err
@@ -68,7 +82,8 @@ func peer(kind, name string) contender {
 		p, err := rig.Launch(s.name, filepath.Join(s.dir, s.name+".log"), skewed(s), pick(s, b.peer, b.peerSkewed),
 			"-kind", kind, "-redis", s.redis, "-jobs", file, "-name", s.name)
 		return p, nil, err
-	}}
+	}
+	return contender{key: kind, name: name, settings: settings, start: start}
 }
 
 func (b *bench) startSolotick(s seat) (*rig.Process, func() error, error) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/template"
 )
@@ -48,6 +49,7 @@ func (p published) page() (string, error) {
 			section := p.part("faults")
 			return section.faultTable() + p.apart(section)
 		},
+		"settings":  p.settings,
 		"allFaults": allFaults,
 	}).Parse(document)
 	if err != nil {
@@ -159,6 +161,17 @@ func (p part) faultTable() string {
 			line = append(line, cell)
 		}
 		lines = append(lines, line)
+	}
+	return markdown(lines)
+}
+
+// settings has a line for each contender that the faults were measured with.
+func (p published) settings() string {
+	lines := [][]string{{"contender", "settings"}}
+	for _, c := range contenders {
+		if slices.ContainsFunc(p.part("faults").Faults, func(o outcome) bool { return o.Contender == c.key }) {
+			lines = append(lines, []string{c.name, c.settings})
+		}
 	}
 	return markdown(lines)
 }

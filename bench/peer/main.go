@@ -1,9 +1,10 @@
 // Peer is one replica of what a team would build without Solotick. Each kind is one file: gocron with a redsync locker
-// (redsync.go), SET NX with a delay (setnx.go), and a sorted set of due jobs (zset.go). BullMQ is beside it, in
-// bullmq/.
+// (redsync.go), redislock with a fencing token (redislock.go), SET NX with a delay (setnx.go), and a sorted set of due
+// jobs (zset.go). BullMQ is beside it, in bullmq/.
 //
-// A replica names itself, and the tick that it believes to fire, in the headers that Solotick sends: the app can then
-// tell doubled ticks from late ones. That is all that these programs share with Solotick.
+// A replica names itself, the tick that it believes to fire, and its fencing token if it has one, in the headers that
+// Solotick sends: the app can then tell doubled ticks from late ones. That is all that these programs share with
+// Solotick.
 package main
 
 import (
@@ -15,6 +16,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -45,20 +47,21 @@ func (j job) tick() time.Time {
 type replica struct {
 	redis *redis.Client
 	jobs  []job
-	call  func(ctx context.Context, j job, tick time.Time) error
+	call  func(ctx context.Context, j job, tick time.Time, token int64) error // token 0 = none
 }
 
 // kinds start a replica; stop ends it when its runs have ended.
 var kinds = map[string]func(*replica) (stop func() error, err error){
-	"redsync": func(r *replica) (func() error, error) { return r.gocron(plainLocker{newRedsync(r.redis)}) },
-	"held":    func(r *replica) (func() error, error) { return r.gocron(heldLocker{newRedsync(r.redis)}) },
-	"keyed":   func(r *replica) (func() error, error) { return r.gocron(newKeyedLocker(r)) },
-	"setnx":   (*replica).setNX,
-	"zset":    (*replica).sortedSet,
+	"redsync":   func(r *replica) (func() error, error) { return r.gocron(plainLocker{newRedsync(r.redis)}) },
+	"held":      func(r *replica) (func() error, error) { return r.gocron(heldLocker{newRedsync(r.redis)}) },
+	"keyed":     func(r *replica) (func() error, error) { return r.gocron(newKeyedLocker(r)) },
+	"redislock": (*replica).fenced,
+	"setnx":     (*replica).setNX,
+	"zset":      (*replica).sortedSet,
 }
 
 func main() {
-	kind := flag.String("kind", "redsync", "redsync, held, keyed, setnx or zset")
+	kind := flag.String("kind", "redsync", "redsync, held, keyed, redislock, setnx or zset")
 	addr := flag.String("redis", "", "host:port")
 	file := flag.String("jobs", "", "file of jobs, as JSON")
 	name := flag.String("name", "peer", "name of the replica")
@@ -103,11 +106,11 @@ func run(kind, addr, file, name string, replicas int) error {
 }
 
 // caller posts to the app, with connections enough for all jobs at once, as a program that has so many would keep.
-func caller(name string, jobs int) func(context.Context, job, time.Time) error {
+func caller(name string, jobs int) func(context.Context, job, time.Time, int64) error {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConns, transport.MaxIdleConnsPerHost = jobs, jobs
 	client := &http.Client{Transport: transport}
-	return func(ctx context.Context, j job, tick time.Time) error {
+	return func(ctx context.Context, j job, tick time.Time, token int64) error {
 		if j.URL == "" {
 			return nil
 		}
@@ -117,6 +120,9 @@ func caller(name string, jobs int) func(context.Context, job, time.Time) error {
 		}
 		req.Header.Set("Solotick-Tick", tick.UTC().Format(time.RFC3339Nano))
 		req.Header.Set("Solotick-Replica", name)
+		if token != 0 {
+			req.Header.Set("Solotick-Fencing-Token", strconv.FormatInt(token, 10))
+		}
 		answer, err := client.Do(req)
 		if err != nil {
 			return err

@@ -13,7 +13,7 @@ import (
 
 // gocron runs the jobs by gocron, and a locker decides which replica runs them.
 func (r *replica) gocron(locker gocron.Locker) (func() error, error) {
-	task := func(j job) error { return r.call(context.Background(), j, j.tick()) }
+	task := func(j job) error { return r.call(context.Background(), j, j.tick(), 0) }
 	return r.schedule(task, gocron.WithDistributedLocker(locker))
 }
 

@@ -26,7 +26,7 @@ func (r *replica) setNX() (func() error, error) {
 		if err != nil {
 			return err
 		}
-		if err := r.call(ctx, j, tick); err != nil {
+		if err := r.call(ctx, j, tick, 0); err != nil {
 			fmt.Fprintln(os.Stderr, "calling the app:", err)
 		}
 		time.Sleep(delay)

@@ -85,7 +85,7 @@ func (r *replica) work(j job, tick time.Time, member string) {
 			_ = r.redis.ZAddXX(ctx, sets[1], redis.Z{Score: end, Member: member}).Err() // the next one may succeed
 		}
 	}()
-	err := r.call(ctx, j, tick)
+	err := r.call(ctx, j, tick, 0)
 	over()
 	if err == nil {
 		err = r.redis.ZRem(context.Background(), sets[1], member).Err()
