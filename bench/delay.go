@@ -11,9 +11,10 @@ import (
 // herds are the sizes whose delays are measured, with the targets of each.
 var herds = []struct {
 	jobs, replicas, ticks int
-	p99, cpu, redis       []target
+	p99, cpu, redis       []target // redis are of its CPU, and of its commands for the one job
 }{
-	{jobs: 1, replicas: replicas, ticks: 15, p99: []target{ratioAtMost(0.4)}},
+	{jobs: 1, replicas: replicas, ticks: 15, p99: []target{ratioAtMost(0.4)},
+		cpu: []target{ratioAtMost(1.4), oursAtMost(1.5)}, redis: []target{oursAtMost(14)}},
 	{jobs: 100, replicas: replicas, ticks: 6, p99: []target{ratioAtMost(0.3)}, cpu: []target{ratioAtMost(0.6)},
 		redis: []target{ratioAtMost(1)}},
 	{jobs: 1000, replicas: replicas, ticks: 6, p99: []target{ratioAtMost(0.4), oursAtMost(150)},
@@ -29,8 +30,31 @@ type sideRound struct {
 	took            []time.Duration // from each tick to its first request
 	doubles, losses int
 	spent           reading
-	ticks           float64 // of all jobs together
+	watched         time.Duration // in which it was spent
+	ticks           float64       // of all jobs together
 	replicas        int
+}
+
+// sides are the rounds of both, and what they are about.
+type sides struct {
+	about        string
+	ours, theirs []sideRound
+}
+
+// turn adds a round of each side.
+func (s *sides) turn(b *bench, at setting, every, ticks int) error {
+	ours, err := b.oneRound(solotick, at, every, ticks)
+	if err != nil {
+		return err
+	}
+	theirs, err := b.oneRound(redsync, at, every, ticks)
+	s.ours, s.theirs = append(s.ours, ours), append(s.theirs, theirs)
+	return err
+}
+
+// row puts the same number of both sides beside each other.
+func (s sides) row(what, unit string, number func(sideRound) float64, targets ...target) row {
+	return compared(s.about+": "+what, unit, each(s.ours, number), each(s.theirs, number), targets...)
 }
 
 // delay measures how long after a tick the app is called, and what that costs. The sides take turns.
@@ -38,30 +62,25 @@ func (b *bench) delay() (part, error) {
 	var p part
 	perReplicas := map[int][]float64{} // Redis CPU of 100 jobs, by replicas
 	for _, h := range herds {
-		var ours, theirs []sideRound
+		s := sides{about: fmt.Sprintf("%d jobs, %d replicas", h.jobs, h.replicas)}
+		if h.jobs == 1 {
+			s.about = fmt.Sprintf("1 job, %d replicas", h.replicas)
+		}
 		for range b.rounds {
-			for _, side := range []struct {
-				contender contender
-				rounds    *[]sideRound
-			}{{solotick, &ours}, {redsync, &theirs}} {
-				r, err := b.oneRound(side.contender,
-					setting{replicas: h.replicas, jobs: herd(h.jobs, 1), warm: 2 * time.Second}, 1, b.few(h.ticks))
-				if err != nil {
-					return p, err
-				}
-				*side.rounds = append(*side.rounds, r)
+			if err := s.turn(b, setting{replicas: h.replicas, jobs: herd(h.jobs, 1), warm: 2 * time.Second},
+				1, b.few(h.ticks)); err != nil {
+				return p, err
 			}
 		}
-		about := fmt.Sprintf("%d jobs, %d replicas", h.jobs, h.replicas)
+		p.Rows = append(p.Rows, s.delays(h.p99)...)
 		if h.jobs == 1 {
-			about = fmt.Sprintf("1 job, %d replicas", h.replicas)
-		}
-		p.Rows = append(p.Rows, delays(about, ours, theirs, h.p99)...)
-		if h.jobs > 1 {
-			p.Rows = append(p.Rows, costs(about, ours, theirs, h.cpu, h.redis)...)
+			p.Rows = append(p.Rows, s.row("CPU of a replica per second", "ms", sideRound.replicaRate, h.cpu...),
+				s.row("Redis commands per second", "", sideRound.commandRate, h.redis...))
+		} else {
+			p.Rows = append(p.Rows, s.costs(h.cpu, h.redis)...)
 		}
 		if h.jobs == 100 {
-			perReplicas[h.replicas] = each(ours, sideRound.redisCPU)
+			perReplicas[h.replicas] = each(s.ours, sideRound.redisCPU)
 		}
 	}
 	var further []float64
@@ -106,7 +125,7 @@ func (b *bench) oneRound(c contender, s setting, every, ticks int) (r sideRound,
 		return r, err
 	}
 	r = settle(w.app.Seen(), begin, end, jobs*ticks)
-	r.spent, r.replicas = after.since(before), len(w.seats)
+	r.spent, r.watched, r.replicas = after.since(before), end.Sub(begin), len(w.seats)
 	return r, nil
 }
 
@@ -137,11 +156,11 @@ func settle(seen []rig.Request, begin, end time.Time, due int) sideRound {
 }
 
 // delays puts both sides' quantiles over all rounds beside each other, with the spread of the rounds.
-func delays(about string, ours, theirs []sideRound, p99 []target) []row {
+func (s sides) delays(p99 []target) []row {
 	var rows []row
-	o, t := pooled(ours), pooled(theirs)
+	o, t := pooled(s.ours), pooled(s.theirs)
 	for _, q := range []float64{.5, .99, .999} {
-		r := row{What: fmt.Sprintf("%s: tick to request, p%g", about, q*100), Unit: "ms"}
+		r := row{What: fmt.Sprintf("%s: tick to request, p%g", s.about, q*100), Unit: "ms"}
 		if float64(len(o))*(1-q) < .99 && q > .99 {
 			r.NotRun = fmt.Sprintf("%d ticks are too few for it", len(o))
 			rows = append(rows, r)
@@ -150,7 +169,7 @@ func delays(about string, ours, theirs []sideRound, p99 []target) []row {
 		quantiles := func(rounds []sideRound) []float64 {
 			return each(rounds, func(r sideRound) float64 { return quantile(r.took, q) })
 		}
-		ourRounds, theirRounds := quantiles(ours), quantiles(theirs)
+		ourRounds, theirRounds := quantiles(s.ours), quantiles(s.theirs)
 		r.Ours, r.Theirs = around(quantile(o, q), ourRounds), around(quantile(t, q), theirRounds)
 		if ratios := ratio(ourRounds, theirRounds); ratios != nil && quantile(t, q) != 0 {
 			r.Ratio = &figure{round(quantile(o, q) / quantile(t, q)), ratios.Low, ratios.High}
@@ -162,8 +181,8 @@ func delays(about string, ours, theirs []sideRound, p99 []target) []row {
 		rows = append(rows, r)
 	}
 	count := func(what string, number func(sideRound) float64) row {
-		return row{What: about + ": " + what, Ours: one(sum(each(ours, number))),
-			Theirs: one(sum(each(theirs, number))), Targets: []target{oursAtMost(0)}}
+		return row{What: s.about + ": " + what, Ours: one(sum(each(s.ours, number))),
+			Theirs: one(sum(each(s.theirs, number))), Targets: []target{oursAtMost(0)}}
 	}
 	return append(rows,
 		count("ticks doubled", func(r sideRound) float64 { return float64(r.doubles) }),
@@ -171,16 +190,13 @@ func delays(about string, ours, theirs []sideRound, p99 []target) []row {
 }
 
 // costs is what both sides spent, per job and tick: first CPU of both and Redis' commands, which are the steadiest.
-func costs(about string, ours, theirs []sideRound, cpu, redis []target) []row {
-	beside := func(what, unit string, number func(sideRound) float64, targets ...target) row {
-		return compared(about+": "+what, unit, each(ours, number), each(theirs, number), targets...)
-	}
+func (s sides) costs(cpu, redis []target) []row {
 	return []row{
-		beside("CPU of a replica per job and tick", "µs", sideRound.replicaCPU, cpu...),
-		beside("Redis CPU per job and tick", "µs", sideRound.redisCPU, redis...),
-		beside("Redis commands per job and tick", "", func(r sideRound) float64 { return r.spent.commands / r.ticks }),
-		beside("Redis reads per job and tick", "", func(r sideRound) float64 { return r.spent.reads / r.ticks }),
-		beside("Redis bytes per job and tick", "", func(r sideRound) float64 { return r.spent.bytes / r.ticks }),
+		s.row("CPU of a replica per job and tick", "µs", sideRound.replicaCPU, cpu...),
+		s.row("Redis CPU per job and tick", "µs", sideRound.redisCPU, redis...),
+		s.row("Redis commands per job and tick", "", func(r sideRound) float64 { return r.spent.commands / r.ticks }),
+		s.row("Redis reads per job and tick", "", func(r sideRound) float64 { return r.spent.reads / r.ticks }),
+		s.row("Redis bytes per job and tick", "", func(r sideRound) float64 { return r.spent.bytes / r.ticks }),
 	}
 }
 
@@ -188,6 +204,12 @@ func (r sideRound) replicaCPU() float64 {
 	return micros(r.spent.replicas) / r.ticks / float64(r.replicas)
 }
 func (r sideRound) redisCPU() float64 { return micros(r.spent.redis) / r.ticks }
+
+// replicaRate is the CPU of one replica in ms a second, commandRate is how many commands Redis gets a second.
+func (r sideRound) replicaRate() float64 {
+	return 1000 * r.spent.replicas.Seconds() / r.watched.Seconds() / float64(r.replicas)
+}
+func (r sideRound) commandRate() float64 { return r.spent.commands / r.watched.Seconds() }
 
 func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
 

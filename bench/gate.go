@@ -53,14 +53,14 @@ func (b *bench) gate() (p part, err error) {
 	if err := b.sleep(begin); err != nil {
 		return p, err
 	}
-	sides := []*world{ours, theirs}
-	spent := make([][]sideRound, len(sides))
-	last := make([]reading, len(sides))
+	worlds := []*world{ours, theirs}
+	spent := make([][]sideRound, len(worlds))
+	last := make([]reading, len(worlds))
 	for window := range gateWindows + 1 {
 		if err := b.sleep(begin.Add(time.Duration(window) * gateWindow)); err != nil {
 			return p, err
 		}
-		for i, w := range sides {
+		for i, w := range worlds {
 			now, err := w.read()
 			if err != nil {
 				return p, err
@@ -72,13 +72,13 @@ func (b *bench) gate() (p part, err error) {
 			last[i] = now
 		}
 	}
-	for i, w := range sides {
+	for i, w := range worlds {
 		if due := gateJobs * gateWindows * int(gateWindow.Seconds()) / 2; w.app.Count() < due {
 			return p, fmt.Errorf("the app of %s was called %d times for %d ticks",
-				sides[i].contender.name, w.app.Count(), due)
+				worlds[i].contender.name, w.app.Count(), due)
 		}
 	}
-	p.Rows = costs("100 jobs, taking turns", spent[0], spent[1], nil, nil)[:3]
+	p.Rows = sides{"100 jobs, taking turns", spent[0], spent[1]}.costs(nil, nil)[:3]
 	return p, nil
 }
 

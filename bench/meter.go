@@ -17,12 +17,14 @@ import (
 // reading is what replicas and their Redis have used so far.
 type reading struct {
 	replicas, redis        time.Duration // CPU, of user and system
+	switches               float64       // context switches of the replicas
 	commands, reads, bytes float64       // of Redis: commands include those of scripts, reads are of sockets
 }
 
+// since leaves out the INFO of the earlier reading, which Redis counts after it has answered it.
 func (r reading) since(was reading) reading {
-	return reading{r.replicas - was.replicas, r.redis - was.redis, r.commands - was.commands, r.reads - was.reads,
-		r.bytes - was.bytes}
+	return reading{r.replicas - was.replicas, r.redis - was.redis, r.switches - was.switches,
+		r.commands - was.commands - 1, r.reads - was.reads, r.bytes - was.bytes}
 }
 
 // read reads the meters of a world.
@@ -35,6 +37,11 @@ func readMeters(redis *rig.Redis, processes ...*rig.Process) (r reading, err err
 			return r, err
 		}
 		r.replicas += used
+		switched, err := contextSwitches(p.Pid())
+		if err != nil {
+			return r, err
+		}
+		r.switches += switched
 	}
 	if r.redis, err = cpu(redis.Pid()); err != nil {
 		return r, err
@@ -59,15 +66,40 @@ func readMeters(redis *rig.Redis, processes ...*rig.Process) (r reading, err err
 	return r, err
 }
 
-// cpu is the time that the threads of a process have used so far, to the nanosecond. Linux forgets that of a thread
-// that has ended, which those of Go and node do not.
-func cpu(pid int) (total time.Duration, err error) {
-	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
+// cpu is the time that the threads of a process have used so far, to the nanosecond.
+func cpu(pid int) (time.Duration, error) {
+	ns, err := overThreads(pid, "schedstat", func(text string) (float64, error) {
+		used, _, _ := strings.Cut(text, " ")
+		return strconv.ParseFloat(used, 64)
+	})
+	return time.Duration(ns), err
+}
+
+// contextSwitches is how often the threads of a process have left a core so far, of their own will or not.
+func contextSwitches(pid int) (float64, error) {
+	return overThreads(pid, "status", func(text string) (total float64, err error) {
+		for line := range strings.Lines(text) {
+			if name, n, _ := strings.Cut(line, ":"); strings.HasSuffix(name, "voluntary_ctxt_switches") {
+				v, err := strconv.ParseFloat(strings.TrimSpace(n), 64)
+				if err != nil {
+					return 0, err
+				}
+				total += v
+			}
+		}
+		return total, nil
+	})
+}
+
+// overThreads adds up a number that Linux keeps of each thread of a process. It forgets that of a thread that has
+// ended, which those of Go and node do not.
+func overThreads(pid int, file string, number func(text string) (float64, error)) (total float64, err error) {
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/%s", pid, file))
 	if err == nil && len(threads) == 0 {
 		err = errors.New("there is none: the process has ended, or this Linux is built without it")
 	}
 	if err != nil {
-		return 0, fmt.Errorf("reading the schedstat of process %d: %w", pid, err)
+		return 0, fmt.Errorf("reading the %s of process %d: %w", file, pid, err)
 	}
 	for _, thread := range threads {
 		text, err := os.ReadFile(thread)
@@ -77,12 +109,11 @@ func cpu(pid int) (total time.Duration, err error) {
 		if err != nil {
 			return 0, err
 		}
-		used, _, _ := strings.Cut(string(text), " ")
-		ns, err := strconv.ParseInt(used, 10, 64)
+		v, err := number(string(text))
 		if err != nil {
 			return 0, fmt.Errorf("reading %s: %w", thread, err)
 		}
-		total += time.Duration(ns)
+		total += v
 	}
 	return total, nil
 }
