@@ -20,6 +20,8 @@ type job struct {
 	Every  int    `json:"every"`  // seconds, a divisor of 60
 	Offset int    `json:"offset"` // of its ticks, in seconds
 	URL    string `json:"url"`
+	// Schedule is a cron expression instead of Every, for Solotick and gocron; "" = Every.
+	Schedule string `json:"schedule"`
 	// Missed is Solotick's key of that name: all fires each tick, if late, as those contenders do it that can. "" is
 	// its default, the newest.
 	Missed string `json:"-"`
@@ -105,8 +107,9 @@ func table(jobs []job, listen string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "service: bench\nlisten: %q\nadmin: \"\"\njobs:\n", listen)
 	for _, j := range jobs {
-		fmt.Fprintf(&b, "  - {name: %s, schedule: \"%d-59/%d * * * * *\", http: {url: %q}, missed: %s}\n",
-			j.Name, j.Offset, j.Every, j.URL, cmp.Or(j.Missed, "latest"))
+		at := cmp.Or(j.Schedule, fmt.Sprintf("%d-59/%d * * * * *", j.Offset, j.Every))
+		fmt.Fprintf(&b, "  - {name: %s, schedule: %q, http: {url: %q}, missed: %s}\n",
+			j.Name, at, j.URL, cmp.Or(j.Missed, "latest"))
 	}
 	return b.String()
 }

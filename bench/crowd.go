@@ -135,7 +135,11 @@ func (b *bench) oneCrowd(side string, jobs, n, every, ticks int) (pt point, err 
 func (b *bench) startCrowd(side, dir string, redis *rig.Redis, jobs, n, every int) (*rig.Process, error) {
 	var rows []job
 	for i := range jobs {
-		rows = append(rows, job{Name: fmt.Sprintf("job-%d", i), Every: every})
+		j := job{Name: fmt.Sprintf("job-%d", i), Every: every}
+		if every == 0 {
+			j.Schedule = "0 0 1 1 *"
+		}
+		rows = append(rows, j)
 	}
 	if side == redsync.key {
 		file, err := writeJobs(seat{name: side, dir: dir, jobs: rows})
@@ -145,11 +149,7 @@ func (b *bench) startCrowd(side, dir string, redis *rig.Redis, jobs, n, every in
 		return rig.Launch(side, filepath.Join(dir, side+".log"), nil, b.peer, "-redis", redis.Addr(), "-jobs", file,
 			"-replicas", fmt.Sprint(n))
 	}
-	text := table(rows, "")
-	if every == 0 {
-		text = strings.ReplaceAll(text, "0-59/0 * * * * *", "0 0 1 1 *")
-	}
-	text = strings.ReplaceAll(text, `url: ""`, `url: "http://127.0.0.1:1/"`) // never called
+	text := strings.ReplaceAll(table(rows, ""), `url: ""`, `url: "http://127.0.0.1:1/"`) // never called
 	return b.launchCrowd(dir, redis, text, n)
 }
 

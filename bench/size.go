@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,9 +14,13 @@ import (
 const manyJobs = 10_000
 
 // size measures the released binary, what a sidecar with a hundred jobs at rest holds of memory and takes of a core,
-// and what a table of ten thousand jobs takes to start.
+// what a table of ten thousand jobs takes to start, and what one nightly job costs while it does not run.
 func (b *bench) size() (part, error) {
 	file, err := os.Stat(b.ours)
+	if err != nil {
+		return part{}, err
+	}
+	nightly, err := b.nightly() // alone on the machine
 	if err != nil {
 		return part{}, err
 	}
@@ -56,14 +61,35 @@ func (b *bench) size() (part, error) {
 	if err != nil {
 		return part{}, err
 	}
-	return part{Rows: append([]row{
+	return part{Rows: slices.Concat([]row{
 		{What: "binary", Unit: "MB", Ours: one(float64(file.Size()) / 1e6), Targets: []target{oursAtMost(18)}},
 		{What: "100 jobs: resident, after a minute at rest", Unit: "MiB", Ours: one(resident),
 			Targets: []target{oursAtMost(20)}},
 		{What: "100 jobs: resident, after a scrape", Unit: "MiB", Ours: one(scraped)},
 		{What: "100 jobs: CPU at rest, of one core", Unit: "%",
 			Ours: one(100 * (rested - started).Seconds() / took.Seconds())},
-	}, many...)}, nil
+	}, many, nightly)}, nil
+}
+
+// nightly measures one replica at rest, whose table has one nightly job. The sides take turns.
+func (b *bench) nightly() ([]row, error) {
+	seconds := 60
+	if b.quick {
+		seconds = 10
+	}
+	table := func(app *rig.App) []job {
+		return []job{{Name: "nightly", Schedule: "0 3 * * *", URL: app.URL("nightly", take)}}
+	}
+	s := sides{about: "1 nightly job at rest"}
+	if err := s.turn(b, setting{replicas: 1, jobs: table, warm: 15 * time.Second}, seconds, 1); err != nil {
+		return nil, err
+	}
+	return []row{
+		s.row("CPU per minute", "ms", func(r sideRound) float64 { return 60 * r.replicaRate() }, oursAtMost(40)),
+		s.row("context switches per second", "",
+			func(r sideRound) float64 { return r.spent.switches / r.watched.Seconds() }, oursAtMost(10)),
+		s.row("Redis commands per second", "", sideRound.commandRate, oursAtMost(0.5)),
+	}, nil
 }
 
 func (b *bench) manyJobs() ([]row, error) {

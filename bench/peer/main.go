@@ -29,10 +29,11 @@ const lease = 15 * time.Second
 
 // job is one row of the file that -jobs names.
 type job struct {
-	Name   string `json:"name"`
-	Every  int    `json:"every"`  // seconds, a divisor of 60
-	Offset int    `json:"offset"` // of its ticks, in seconds
-	URL    string `json:"url"`    // "" calls nothing
+	Name     string `json:"name"`
+	Every    int    `json:"every"`    // seconds, a divisor of 60
+	Offset   int    `json:"offset"`   // of its ticks, in seconds
+	Schedule string `json:"schedule"` // a cron expression instead of Every, for gocron; "" = Every
+	URL      string `json:"url"`      // "" calls nothing
 }
 
 func (j job) period() time.Duration { return time.Duration(j.Every) * time.Second }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -24,8 +25,8 @@ func (r *replica) schedule(task func(job) error, options ...gocron.SchedulerOpti
 		return nil, err
 	}
 	for _, j := range r.jobs {
-		every := gocron.CronJob(fmt.Sprintf("%d-59/%d * * * * *", j.Offset, j.Every), true)
-		if _, err := s.NewJob(every, gocron.NewTask(task, j), gocron.WithName(j.Name)); err != nil {
+		at := gocron.CronJob(cmp.Or(j.Schedule, fmt.Sprintf("%d-59/%d * * * * *", j.Offset, j.Every)), true)
+		if _, err := s.NewJob(at, gocron.NewTask(task, j), gocron.WithName(j.Name)); err != nil {
 			return nil, err
 		}
 	}
