@@ -34,7 +34,7 @@ func watch(ctx context.Context, path string, every time.Duration, digest func(pa
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(beat.Near(every)):
+		case <-time.After(beat.Near(time.Now(), every)):
 		}
 		now := digest(path)
 		settled := now == before

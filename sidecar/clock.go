@@ -109,7 +109,7 @@ func (c *clock) sleepUntil(ctx context.Context, t time.Time, precise bool) bool 
 // run calls the functions of due timers until ctx ends.
 func (c *clock) run(ctx context.Context) {
 	for ctx.Err() == nil {
-		wait, precise := beat.Near(clockCheckEvery), false
+		wait, precise := beat.Near(c.wall(), clockCheckEvery), false
 		c.mu.Lock()
 		now := c.Now()
 		c.checked = time.Now()

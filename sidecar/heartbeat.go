@@ -98,12 +98,12 @@ func (h *heartbeat) run(ctx context.Context, draining <-chan struct{}) {
 					h.meet(others)
 				}
 				if h.beats++; h.beats > 1 {
-					next = time.Now().Add(beat.Near(beatEvery))
+					next = time.Now().Add(beat.Near(h.clock.wall(), beatEvery))
 				}
 			}
 		}
 		select {
-		case <-time.After(min(beat.Near(lookEvery), time.Until(next))):
+		case <-time.After(min(beat.Near(h.clock.wall(), lookEvery), time.Until(next))):
 		case <-draining:
 			draining = nil
 		case <-ctx.Done():

@@ -72,7 +72,7 @@ func (l *looker) beforeTick() time.Time { return l.soonest().Add(-lookAhead) }
 
 // wait waits for a second, or until there may be something to look for. False when ctx ended first.
 func (l *looker) wait(ctx context.Context) bool {
-	wait := beat.Near(lookEvery)
+	wait := beat.Near(l.steps.clock.wall(), lookEvery)
 	if !l.redis.up { // a restart of Redis cuts all connections, and each look may find only one of them cut
 		wait /= 4
 	}

@@ -2,7 +2,6 @@ package beat
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
 )
 
@@ -15,11 +14,8 @@ func TestAWaitEndsHalfWayBetweenTwoSeconds(t *testing.T) {
 		{700 * time.Millisecond, 5 * time.Second, 4800 * time.Millisecond},
 		{700 * time.Millisecond, 50 * time.Millisecond, 50 * time.Millisecond},
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			time.Sleep(c.at)
-			if got := Near(c.d); got != c.want {
-				t.Errorf("%s after a second, a wait of about %s is %s, want %s", c.at, c.d, got, c.want)
-			}
-		})
+		if got := Near(time.Unix(1_800_000_000, int64(c.at)), c.d); got != c.want {
+			t.Errorf("%s after a second, a wait of about %s is %s, want %s", c.at, c.d, got, c.want)
+		}
 	}
 }
