@@ -175,7 +175,7 @@ var most = map[string]int{"fate: born": 25, "fate: changed": 800, "fate: open": 
 	"fate: lost with all data while it waited": 120, "fate: lost with all data before it was counted": 50,
 	"fates that a failover forgot": 100, "fates that were counted by who knew less than was lost": 25,
 	"held by the wrong time of Redis' clock": 200, "queued, and forgotten by a failover": 100,
-	"doubles that a failover excuses": 100, "doubles of a ledger that was born behind": 15,
+	"doubles that a failover excuses": 300, "doubles of a ledger that was born behind": 15,
 	"fired again after a loss of data": 20, "fired by two lines of runs after a loss of data": 20,
 	"successes whose replicas did not reach Redis in time": 40, "successes whose replicas died before they told Redis": 10,
 	"fired again by a job that left and came back before a clock that was set back had caught up": 20,
