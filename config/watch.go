@@ -14,7 +14,7 @@ import (
 //
 // It reads the file at about the given interval, or all files of a directory that belong to the table. So it sees a
 // file that is written in place or renamed over, and the ..data link of a mounted ConfigMap that changes, however
-// coarse the clock of the file system is. Notifications are lost by some file systems, and do not follow links.
+// coarse the clock of the file system is. Some file systems lose notifications, which do not follow links.
 //
 // A file has settled if it reads the same twice in a row: one that is written in steps is reported after the last step,
 // unless its writer pauses for longer than every, and at the latest two looks after its end.
@@ -30,11 +30,11 @@ func Watch(ctx context.Context, path string, every time.Duration, changed func()
 // watch is Watch. digest returns a text that tells contents apart; "" = it is not watched.
 func watch(ctx context.Context, path string, every time.Duration, digest func(path string) string, changed func()) {
 	known, before := "", digest(path)
-	for {
+	for wait := 2 * every; ; wait = every { // the first look may come at any time, and so shortly before the second
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(beat.Near(time.Now(), every)):
+		case <-time.After(beat.Near(time.Now(), wait)):
 		}
 		now := digest(path)
 		settled := now == before

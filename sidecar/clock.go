@@ -12,7 +12,7 @@ import (
 
 const (
 	// clockCheckEvery bounds every sleep until a tick, so that a stepped clock, or the end of a suspend, is noticed
-	// within it.
+	// within it and a little more.
 	clockCheckEvery = time.Second
 	// preciseWindow is how long before a tick the precise sleep begins: Go's timers go off up to a millisecond late.
 	// Go's runtime stays awake as long as a precise sleep lasts, so only the start of a job is worth one.

@@ -76,7 +76,7 @@ const readAtRest = time.Minute
 
 // run sends heartbeats until ctx ends, and reads those of the others before, at rest less often. The second one comes
 // early, since replicas may have begun at the same moment. A replica that becomes ready, or no longer is, reports it
-// within a second, and one that begins to drain at once.
+// in about a second, and one that begins to drain at once.
 func (h *heartbeat) run(ctx context.Context, draining <-chan struct{}) {
 	var next time.Time
 	for ctx.Err() == nil {
@@ -98,7 +98,7 @@ func (h *heartbeat) run(ctx context.Context, draining <-chan struct{}) {
 					h.meet(others)
 				}
 				if h.beats++; h.beats > 1 {
-					next = time.Now().Add(beat.Near(h.clock.wall(), beatEvery))
+					next = time.Now().Add(beatEvery) // on no beat, where one of the same name may be
 				}
 			}
 		}

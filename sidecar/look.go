@@ -70,11 +70,11 @@ func (l *looker) rests() bool {
 // beforeTick is when to look ahead of the next tick.
 func (l *looker) beforeTick() time.Time { return l.soonest().Add(-lookAhead) }
 
-// wait waits for a second, or until there may be something to look for. False when ctx ended first.
+// wait waits for about a second, or until there may be something to look for. False when ctx ended first.
 func (l *looker) wait(ctx context.Context) bool {
 	wait := beat.Near(l.steps.clock.wall(), lookEvery)
 	if !l.redis.up { // a restart of Redis cuts all connections, and each look may find only one of them cut
-		wait /= 4
+		wait = lookEvery / 4
 	}
 	if now, ok := l.store.Now(); ok && !l.next.IsZero() {
 		wait = max(min(wait, l.next.Sub(now)), time.Millisecond)

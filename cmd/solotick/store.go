@@ -93,7 +93,7 @@ func (a *app) withOperator(work func(context.Context, *operator) error) error {
 	return work(ctx, op)
 }
 
-// onRedis is what a command does that works with Redis.
+// onRedis makes the RunE of a command that works with Redis.
 func (a *app) onRedis(work func(context.Context, *operator, []string) error) func(*cobra.Command, []string) error {
 	return func(_ *cobra.Command, args []string) error {
 		return a.withOperator(func(ctx context.Context, op *operator) error { return work(ctx, op, args) })

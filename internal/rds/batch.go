@@ -45,7 +45,8 @@ type noRetryCmd struct{ *redis.Cmd }
 // NoRetry tells the client not to resend.
 func (noRetryCmd) NoRetry() bool { return true }
 
-// do sends one command and waits for its answer, for about two timeouts at most and not beyond the life of ctx.
+// do sends one command and waits for its answer, not beyond the life of ctx, and for about two timeouts at most, or
+// three if Redis does not know the script.
 // NeverSent and WithoutEffect tell of an error whether the command can have had, or can still have, an effect.
 func (b *batcher) do(ctx context.Context, sc *Script, args ...any) (any, error) {
 	if err := ctx.Err(); err != nil {
@@ -101,26 +102,30 @@ func (b *batcher) send(batch []*call) {
 		}
 	} else {
 		b.exchange(ctx, rdb, batch)
-		b.exchange(ctx, rdb, withSources(ctx, batch))
+		if again := withSources(batch); len(again) > 0 {
+			ctx, cancel := context.WithTimeout(context.Background(), b.timeout)
+			defer cancel()
+			b.exchange(ctx, rdb, again)
+		}
 	}
 	for _, c := range batch {
 		close(c.done)
 	}
 }
 
-// withSources returns the calls of scripts that Redis did not know, because it was restarted or flushed. It has not run
-// them. They are sent again, the first one of each script with the script's source.
-func withSources(ctx context.Context, batch []*call) (again []*call) {
+// withSources returns what to send again of a batch: the calls of scripts that Redis did not know, and so did not run,
+// because it was restarted or flushed. The first one of each script brings the script's source.
+func withSources(batch []*call) (again []*call) {
 	sent := map[*Script]bool{}
 	for _, c := range batch {
-		if !refusedWith(c.cmd.Err(), "NOSCRIPT") {
+		if c.script == nil || !refusedWith(c.cmd.Err(), "NOSCRIPT") {
 			continue
 		}
 		words := slices.Clone(c.cmd.Args())
 		if !sent[c.script] {
 			sent[c.script], words[0], words[1] = true, "eval", c.script.Source
 		}
-		c.cmd = noRetryCmd{redis.NewCmd(ctx, words...)}
+		c.cmd = noRetryCmd{redis.NewCmd(context.Background(), words...)}
 		again = append(again, c)
 	}
 	return again
@@ -129,7 +134,6 @@ func withSources(ctx context.Context, batch []*call) (again []*call) {
 // exchange sends a batch. Each call holds its own answer or error then.
 func (b *batcher) exchange(ctx context.Context, rdb redis.UniversalClient, batch []*call) {
 	switch {
-	case len(batch) == 0:
 	case b.replicas > 0 && slices.ContainsFunc(batch, (*call).promises):
 		b.sendPromises(ctx, rdb, batch)
 	case len(batch) == 1:

@@ -184,6 +184,7 @@ func TestNoFormOfAnAnswerEndsTheProcess(t *testing.T) {
 		ask     func(context.Context, *service.Store) error
 		attacks []string
 	}{
+		"the time": {to: "TIME", ask: askTime, attacks: []string{"-NOSCRIPT no\r\n"}},
 		"a look": {to: "HMGET", ask: look,
 			attacks: []string{":-1\r\n", ":9000000000000\r\n", "+9000000000000\r\n", "*0\r\n", ":1\r\n"}},
 		"standings": {to: "HMGET", ask: standings,

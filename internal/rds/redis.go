@@ -145,7 +145,7 @@ func (r *Redis) Do(ctx context.Context, args ...any) (any, error) {
 	return r.batches.do(ctx, nil, args...)
 }
 
-// Run runs one script.
+// Run runs a script. If Redis does not know it, it gets the script's source.
 func (r *Redis) Run(ctx context.Context, sc *Script, keys []string, args ...any) (reply any, err error) {
 	cmd := make([]any, 0, 3+len(keys)+len(args))
 	cmd = append(cmd, "evalsha", sc.SHA, len(keys))
