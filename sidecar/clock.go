@@ -109,9 +109,8 @@ func (c *clock) sleepUntil(ctx context.Context, t time.Time, precise bool) bool 
 // run calls the functions of due timers until ctx ends.
 func (c *clock) run(ctx context.Context) {
 	for ctx.Err() == nil {
-		wait, precise := beat.Near(c.wall(), clockCheckEvery), false
 		c.mu.Lock()
-		now := c.Now()
+		now, wait, precise := c.Now(), beat.Near(c.wall(), clockCheckEvery), false
 		c.checked = time.Now()
 		for len(c.timers) > 0 {
 			first := c.timers[0]

@@ -98,7 +98,7 @@ func (h *heartbeat) run(ctx context.Context, draining <-chan struct{}) {
 					h.meet(others)
 				}
 				if h.beats++; h.beats > 1 {
-					next = time.Now().Add(beatEvery) // on no beat, where one of the same name may be
+					next = time.Now().Add(beat.Near(h.clock.wall(), beatEvery))
 				}
 			}
 		}

@@ -124,8 +124,8 @@ const racing = "TestDrain|TestARolling|TestATableIsReloaded|TestSIG|TestAJobThat
 	"TestALongRunGoesOn|TestOthers|TestTheAppsParent|TestTriggerWaits"
 
 // Packages whose tests compute, or start programs one by one: the race detector would only slow them down.
-var computing = []string{"./cmd/solotick-import", "./config/...", "./docs/record", "./internal/budget",
-	"./internal/compare", "./internal/convert", "./internal/diagnosis", "./internal/file", "./internal/identity",
+var computing = []string{"./cmd/solotick-import", "./config/...", "./docs/record", "./internal/beat",
+	"./internal/budget", "./internal/compare", "./internal/convert", "./internal/diagnosis", "./internal/file", "./internal/identity",
 	"./internal/imports", "./internal/testing/needs", "./internal/testing/redistest", "./internal/testing/results",
 	"./internal/testing/suite", "./sidecar/view"}
 
