@@ -125,8 +125,9 @@ const racing = "TestDrain|TestARolling|TestATableIsReloaded|TestSIG|TestAJobThat
 
 // Packages whose tests compute, or start programs one by one: the race detector would only slow them down.
 var computing = []string{"./cmd/solotick-import", "./config/...", "./docs/record", "./internal/beat",
-	"./internal/budget", "./internal/compare", "./internal/convert", "./internal/diagnosis", "./internal/file", "./internal/identity",
-	"./internal/imports", "./internal/testing/needs", "./internal/testing/redistest", "./internal/testing/results",
+	"./internal/budget", "./internal/compare", "./internal/convert", "./internal/diagnosis", "./internal/file",
+	"./internal/identity", "./internal/imports", "./internal/testing/needs", "./internal/testing/redistest",
+	"./internal/testing/results",
 	"./internal/testing/suite", "./sidecar/view"}
 
 // Packages whose tests start processes and wait for them, several at a time.
