@@ -274,3 +274,24 @@ func TestWhatChangesDuringAReportIsReportedNext(t *testing.T) {
 		w.expect("old", "newer")
 	})
 }
+
+// A watch that begins shortly before a beat does not take two looks within a tenth of a second for a file at rest.
+func TestTheFirstTwoLooksAreASecondApart(t *testing.T) {
+	for _, at := range []time.Duration{0, 350 * time.Millisecond, 450 * time.Millisecond, 500 * time.Millisecond} {
+		synctest.Test(t, func(t *testing.T) {
+			time.Sleep(at)
+			began, looks := time.Now(), []time.Duration{}
+			go watch(t.Context(), "", time.Second, func(string) string {
+				looks = append(looks, time.Since(began))
+				return "x"
+			}, func() {})
+			time.Sleep(10 * time.Second)
+			synctest.Wait()
+			for i := range looks[1:] {
+				if gap := looks[i+1] - looks[i]; gap < time.Second {
+					t.Errorf("begun at %s: looks at %s", at, looks)
+				}
+			}
+		})
+	}
+}
