@@ -109,3 +109,18 @@ func TestARequestForAJobThatRedisLostAtRestHasItRegistered(t *testing.T) {
 		})
 	})
 }
+
+func TestAReplicaLooksFourTimesASecondWhileRedisIsAway(t *testing.T) {
+	simulate(t, atNight, func(w *world) {
+		w.replica(0)
+		w.at(time.Minute)
+		const many = 10_000
+		left := w.fails(many, func(command string, _ []string) bool { return command == "TIME" })
+		w.at(80 * time.Second)
+		before := left.Load()
+		w.at(90 * time.Second)
+		if n := before - left.Load(); n < 38 || n > 44 {
+			t.Errorf("%d looks in ten seconds, want about 40", n)
+		}
+	})
+}
