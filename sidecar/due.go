@@ -109,7 +109,7 @@ func (t *dueTicks) takeTimer(ctx context.Context, d lock.Due) {
 	switch {
 	case t.timers.firing.Load() >= timersAtOnce:
 	case t.deferred.isDeferred(w.member), t.deferred.isDeferred(service.TimerJobs), t.deferEarly(w):
-	case t.rendezvous.leavesToOthers(d):
+	case t.rendezvous.leavesToOthers(ctx, d):
 		t.deferred.deferUntil(w.member, d.Job, time.Now().Add(lookEvery)) // so that it hides none behind it
 	default:
 		if done, ok := t.begin(w, lookForTimers); ok {
@@ -124,7 +124,7 @@ func (t *dueTicks) takeOne(ctx context.Context, w *wake, waits bool) bool {
 	switch {
 	case t.dropStale(ctx, w):
 	case t.dropWorthless(ctx, w, waits):
-	case t.rendezvous.leavesToOthers(w.of):
+	case t.rendezvous.leavesToOthers(ctx, w.of):
 	case waits:
 	case t.isDeferred(w), t.deferEarly(w):
 	default:

@@ -22,6 +22,7 @@ type rendezvous struct {
 
 	looking chan struct{} // holds one element while allRefused reads the heartbeats
 	seen    time.Time     // when it last did
+	unread  error         // why it could not
 }
 
 // first is the replica that asks first for the tick of a wake. second reports whether this replica asks second.
@@ -83,7 +84,7 @@ func (v *rendezvous) allIn(list []string) bool {
 const peersFreshFor = 100 * time.Millisecond
 
 // allRefused reports whether a list contains all replicas that take ticks, this one among them. Before it says yes, it
-// reads the heartbeats again: replicas may have begun since.
+// reads the heartbeats again: replicas may have begun since. If it cannot, it says no.
 func (v *rendezvous) allRefused(ctx context.Context, list []string) bool {
 	if !v.allIn(list) {
 		return false
@@ -91,10 +92,10 @@ func (v *rendezvous) allRefused(ctx context.Context, list []string) bool {
 	v.looking <- struct{}{}
 	defer func() { <-v.looking }()
 	if time.Since(v.seen) >= peersFreshFor {
-		_, _, _ = v.readPeers(ctx)
+		_, _, v.unread = v.readPeers(ctx)
 		v.seen = time.Now()
 	}
-	return v.allIn(list)
+	return v.unread == nil && v.allIn(list)
 }
 
 // beatEvery is how often a replica sends its heartbeat. service.HeartbeatTimeout is three times that.
@@ -134,14 +135,7 @@ const patience = 5 * time.Second
 
 // leavesToOthers reports whether a tick that this replica could not start is left to peers that have not refused it in
 // this round. If none takes it within patience, they may not be able to.
-func (v *rendezvous) leavesToOthers(d lock.Due) bool {
-	switch {
-	case d.Age >= patience:
-		return false
-	case slices.Contains(d.Refused, v.replica):
-		return !v.allIn(d.Refused)
-	case slices.Contains(d.Refused, lock.LastAsked+v.replica):
-		return !v.allIn(append(slices.Clone(d.Refused), v.replica))
-	}
-	return false
+func (v *rendezvous) leavesToOthers(ctx context.Context, d lock.Due) bool {
+	asked := slices.Contains(d.Refused, v.replica) || slices.Contains(d.Refused, lock.LastAsked+v.replica)
+	return d.Age < patience && asked && !v.allRefused(ctx, append(slices.Clone(d.Refused), v.replica))
 }
