@@ -79,6 +79,9 @@ func worked(q *rig.Request) time.Time {
 	return q.Work.Ended
 }
 
+// lastLeave is when the app of a call sent the last heartbeat that was answered with leave.
+func lastLeave(q *rig.Request) time.Time { return q.Work.Until.Add(-q.Work.Heartbeat) }
+
 // stoppedEarly reports whether an app had not done all of its work.
 func stoppedEarly(q *rig.Request) bool {
 	return q.Work.Stop != 0 || q.Work.Report == "" || q.Work.Report == interrupted
@@ -120,7 +123,7 @@ func (c *court) count(q *rig.Request) {
 
 // answeredByAnother reports whether a heartbeat was answered after the replica that had called had been killed.
 func (c *court) answeredByAnother(q *rig.Request) bool {
-	sent := q.Work.Until.Add(-q.Work.Heartbeat)
+	sent := lastLeave(q)
 	return slices.ContainsFunc(c.record.on(q.Replica, q.Arrived, sent), func(s strike) bool {
 		return s.harm.kills() && s.from.After(q.Arrived) && s.from.Add(hair).Before(sent)
 	})

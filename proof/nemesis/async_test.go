@@ -86,6 +86,38 @@ func TestAReplicaThatGoesOnFindsItsAppSilent(t *testing.T) {
 	}
 }
 
+// A replica that was stopped at its claim for less than its lease calls the app when it goes on. From then on the app
+// works for as long as the replica gives it leave.
+func TestARunWhoseAppGotLeaveAfterAStrikeDiedOfTheNextOne(t *testing.T) {
+	long := onceAsync
+	long.every, long.take, long.beat, long.ttl = 20*time.Second, 10*time.Second, longBeat, longLease
+	for name, c := range map[string]struct {
+		arrived, from, to float64
+		leave             float64 // when the last heartbeat was sent that was answered with it
+		next, reaped      float64
+		late              bool
+	}{
+		"stopped at its claim":       {6.506, -.002, 6.507, 11.879, 12, 19.512, false},
+		"stopped while at work":      {.002, 1, 5.2, 11.3, 12, 19.512, false},
+		"late after the next strike": {6.506, -.002, 6.507, 11.879, 12, 24.5, true},
+		"without a next strike":      {6.506, -.002, 6.507, 11.879, 30, 19.512, true},
+		"without leave until then":   {6.506, -.002, 6.507, 8.4, 12, 19.512, true},
+		"without leave in between":   {.002, 1, 3.5, .9, 4.3, 14, true},
+	} {
+		s := newScene(long)
+		s.to = at(0)
+		q := s.cutOff(0, c.arrived, c.leave+3.5, c.reaped)
+		q.Work.Heartbeat, q.Token = longBeat, at(-.012).UnixMilli()
+		s.strike(stopped, "r1", c.from, c.to)
+		s.strike(killed, "r1", c.next, c.next+.6)
+		var want []string
+		if c.late {
+			want = []string{"taken over late"}
+		}
+		t.Run(name, func(t *testing.T) { s.judged(t, want...) })
+	}
+}
+
 func TestAnAppThatMustStopAlthoughNothingHadHappenedIsFound(t *testing.T) {
 	s := newScene(onceAsync)
 	s.to = at(0)

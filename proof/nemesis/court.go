@@ -3,6 +3,8 @@ package nemesis
 import (
 	"slices"
 	"time"
+
+	"github.com/solotick/solotick/internal/testing/rig"
 )
 
 // look checks one run by itself.
@@ -141,8 +143,8 @@ func (c *court) drainedBefore(r *run, death time.Time) bool {
 }
 
 // death is when a run lost its replica: the first strike on it while the run was under way that its lease cannot have
-// outlived, if there is one. Of a run that never started it is not known when it was claimed, so it is the last strike
-// that can be the cause.
+// outlived, if there is one, and else the last strike that can be the cause. Of a run that never started it is not
+// known when it was claimed, so it is the last one, too.
 func (c *court) death(r *run, reaped time.Time) (at time.Time, ok bool) {
 	for _, s := range c.record.on(r.replica, r.begin(), reaped) {
 		switch {
@@ -152,7 +154,7 @@ func (c *court) death(r *run, reaped time.Time) (at time.Time, ok bool) {
 		// renewed as late as that, it would not have been given up yet
 		case s.from.After(reaped.Add(edge - c.job.soonest(s.harm))):
 		// or it was renewed after that
-		case r.started() && (s.harm.kills() || s.to.Sub(s.from) >= c.job.soonest(s.harm)-edge):
+		case r.started() && (s.harm.kills() || s.to.Sub(s.from) >= c.job.soonest(s.harm)-edge && !c.wentOn(r, s)):
 			return s.from, true
 		default:
 			at, ok = s.from, true
@@ -166,6 +168,22 @@ func (c *court) death(r *run, reaped time.Time) (at time.Time, ok bool) {
 // lives.
 func (c *court) outlived(r *run, s strike) bool {
 	return r.started() && !c.job.async && !c.job.exec && !s.to.IsZero() && r.ended.After(s.to)
+}
+
+// wentOn reports whether a run was under way when a later strike came than one that did not end its process: its caller
+// still waited, for longer than one that has lost the lease, or its app had leave that was given in between.
+func (c *court) wentOn(r *run, s strike) bool {
+	return slices.ContainsFunc(c.record.on(r.replica, s.to, r.end()), func(next strike) bool {
+		if next.harm == refused || next.harm == drained || !next.from.After(s.to.Add(edge)) {
+			return false
+		}
+		if !c.job.async {
+			return !r.ended.Before(next.from)
+		}
+		return slices.ContainsFunc(c.calls, func(q rig.Request) bool {
+			return q.Run == r.id && lastLeave(&q).After(s.to) && q.Work.Until.After(next.from)
+		})
+	})
 }
 
 // measure says how long a takeover took, less what there was no Redis for or nobody to do it.

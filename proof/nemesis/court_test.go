@@ -169,6 +169,42 @@ func TestAStrikeThatALeaseOutlivesIsNotTheDeathOfItsRun(t *testing.T) {
 	}
 }
 
+// A strike that may end a lease does not always. The run died of the next one if its caller waited until then.
+func TestARunThatWentOnAfterAStrikeDiedOfTheNextOne(t *testing.T) {
+	for _, h := range []harm{stopped, cut} {
+		for name, c := range map[string]struct {
+			arrived, from, to, ended, next, reaped float64
+			late                                   bool
+		}{
+			"struck at its claim":       {2.3, -.002, 2.301, 5, 5, 8.5, false},
+			"struck while at work":      {.002, 1, 3.2, 5, 5, 8.5, false},
+			"late after the next one":   {2.3, -.002, 2.301, 5, 5, 11.2, true},
+			"its caller went at once":   {2.3, -.002, 2.301, 2.35, 5, 8.5, true},
+			"its caller went meanwhile": {.002, 1, 3.2, 3, 5, 8.5, true},
+			"its caller went between":   {.002, 1, 3.2, 4.9, 5, 8.5, true},
+			"the next one came at once": {.002, 1, 3.2, 3.3, 3.3, 7.5, true},
+			"the next one came before":  {.002, 1, 5.2, 5, 5, 8.5, true},
+		} {
+			s := newScene(rare)
+			s.to = at(0)
+			s.run(0, c.arrived, c.ended, interrupted).Token = at(-.012).UnixMilli()
+			s.history[0].at = at(c.reaped)
+			s.strike(h, "r1", c.from, c.to)
+			s.strike(refused, "r1", 3.6, 3.7) // of its app alone
+			s.strike(killed, "r1", c.next, c.next+.5)
+			var want []string
+			if c.late {
+				want = []string{"taken over late"}
+			}
+			t.Run(string(h)+" "+name, func(t *testing.T) {
+				if got := s.judged(t, want...); !c.late && got.slowestTakeover != 3500*time.Millisecond {
+					t.Errorf("got %+v", got)
+				}
+			})
+		}
+	}
+}
+
 func TestARunThatNeverStartedDiedWithTheLastStrikeThatCanBeTheCause(t *testing.T) {
 	s := newScene(brief)
 	s.fire(0, 2, 3)
