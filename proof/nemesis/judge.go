@@ -367,7 +367,7 @@ func (c *court) twice(r *run) bool {
 	started := started(c.byTick[r.tick])
 	for i := 1; i < len(started) && started[0] == r; i++ {
 		before, r := started[i-1], started[i]
-		if !c.job.again || r.attempt <= before.attempt || !c.cutShort(before, r.arrived) {
+		if !c.job.again || r.first <= before.attempt || !c.cutShort(before, r.arrived) {
 			return true
 		}
 	}
@@ -418,7 +418,7 @@ func (c *court) behindTheHandedOn(tick time.Time) bool {
 // at that moment may have claimed it, and so may one that asked a struck Redis and says that it had no answer. It gives
 // the tick back when it hears of that, under the kind that it had.
 func (c *court) givenBack(r *run) bool {
-	return c.job.again && r.kind == "schedule" && r.attempt == 1 &&
+	return c.job.again && r.kind == "schedule" && r.first == 1 &&
 		(c.withoutAnswer != nil && c.withoutAnswer(r.job, r.tick) &&
 			len(c.record.on(theRedis, r.tick.Add(-edge), r.begin())) > 0 ||
 			slices.ContainsFunc(c.record.strikes, func(s strike) bool {

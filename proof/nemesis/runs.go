@@ -37,7 +37,7 @@ type run struct {
 	id             string
 	kind           string
 	replica        string
-	attempt        int
+	first, attempt int // of its attempts, the first and the last
 	token          int64
 	arrived, ended time.Time // zero = the app was never asked
 	left           bool      // the caller went before it was answered
@@ -110,8 +110,8 @@ func join(requests []rig.Request, history []entry, now time.Time) []*run {
 			}
 			continue
 		}
-		r := &run{job: q.Job, tick: q.Tick.UTC(), id: q.Run, kind: q.Kind, replica: q.Replica, attempt: q.Attempt,
-			token: q.Token, arrived: q.Arrived, ended: q.Ended, left: q.Left, failed: q.Failed}
+		r := &run{job: q.Job, tick: q.Tick.UTC(), id: q.Run, kind: q.Kind, replica: q.Replica, first: q.Attempt,
+			attempt: q.Attempt, token: q.Token, arrived: q.Arrived, ended: q.Ended, left: q.Left, failed: q.Failed}
 		if r.ended.IsZero() {
 			r.ended = now
 		}
@@ -121,7 +121,7 @@ func join(requests []rig.Request, history []entry, now time.Time) []*run {
 	for _, e := range history {
 		if byID[e.run] == nil {
 			byID[e.run] = &run{job: e.job, tick: e.tick.UTC(), id: e.run, kind: e.kind, replica: e.replica,
-				attempt: e.attempt}
+				first: e.attempt, attempt: e.attempt}
 			all = append(all, byID[e.run])
 		}
 		byID[e.run].settled = append(byID[e.run].settled, e)

@@ -220,6 +220,25 @@ func TestTheAttemptsOfARunAreOneRun(t *testing.T) {
 	s.judged(t, "settled other than once", "token did not grow", "double")
 }
 
+// The replica that takes a run over counts on behind its attempts.
+func TestAnAttemptOfARunThatWasTakenOverIsNotMadeAgain(t *testing.T) {
+	for first, want := range map[int][]string{2: {"double"}, 3: nil} {
+		job := retrying
+		job.again = true
+		s := newScene(job)
+		s.to = at(9)
+		s.run(0, .002, 1, interrupted).Failed = true
+		s.attempt(2, 1.5, 2, false)
+		s.requests[1].Left, s.history[0].attempt, s.history[0].at = true, 2, at(11.5)
+		s.strike(killed, "r1", 2, 2.5)
+		next := s.run(0, 12, 13, succeeded)
+		next.Attempt, next.Kind, next.Failed, next.Left = first, "takeover", true, false
+		s.attempt(first+1, 13.5, 14.5, false)
+		s.history[1].attempt, s.history[1].at = first+1, at(14.501)
+		s.judged(t, want...)
+	}
+}
+
 func TestTheAttemptsThatAreLeftAreMadeInADrain(t *testing.T) {
 	s := newScene(retrying)
 	s.to = at(9)
@@ -306,6 +325,38 @@ func TestATickThatIsGivenBackIsRunLate(t *testing.T) {
 	s.judged(t, "lost", "started although a newer tick was due")
 	s.record.strikes[0] = strike{stopped, "r1", at(.99), at(4)} // it cannot have given it back
 	s.judged(t, "lost", "started although a newer tick was due")
+}
+
+// A run that was tried again is told by its first attempt: the others are its own.
+func TestARunOfATickThatWasGivenBackMayBeTriedAgain(t *testing.T) {
+	job := retrying
+	job.every, job.again = 5*time.Second, true
+	stale := "started although a newer tick was due"
+	for name, c := range map[string]struct {
+		first int // attempt of the run
+		cut   bool
+		ttl   time.Duration
+		want  []string
+	}{
+		"given back":            {1, true, longLease, nil},
+		"claimed late":          {1, false, longLease, []string{"lost", stale}},
+		"not its first run":     {2, true, longLease, []string{"lost"}},
+		"a lease after the cut": {1, true, ttl, []string{"lost"}},
+	} {
+		job.ttl = c.ttl
+		s := newScene(job)
+		s.to = at(10)
+		q := s.run(0, 7.153, 7.853, succeeded)
+		q.Replica, q.Attempt, q.Failed = "r2", c.first, true
+		s.attempt(c.first+1, 8.214, 8.914, true)
+		s.attempt(c.first+2, 9.95, 10.65, false)
+		s.history[0].attempt, s.history[0].at = c.first+2, at(16.219)
+		s.strike(stalled, theRedis, 8.376, 16.170)
+		if c.cut {
+			s.strike(cut, "r1", .041, 6.565)
+		}
+		t.Run(name, func(t *testing.T) { s.judged(t, c.want...) })
+	}
 }
 
 func TestExcusesAreCountedWithTheirCause(t *testing.T) {
