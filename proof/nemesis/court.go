@@ -88,6 +88,17 @@ func (c *court) unheard(r *run, at time.Time) bool {
 	})
 }
 
+// deaf is since when Redis may not have heard of a run: from the last strike that came while it was under way, or else
+// from the first. Which one matters only if Redis was back in between for more than a lease: the run was renewed then.
+func (c *court) deaf(r *run, at time.Time) (since time.Time) {
+	for _, s := range c.record.on(theRedis, r.begin(), at) {
+		if since.IsZero() || !r.ended.Before(s.from) {
+			since = s.from
+		}
+	}
+	return since
+}
+
 const unharmed = "taken over from a replica that nothing had happened to"
 
 // takenOver checks that a run was given up for a reason, and in time.
@@ -97,7 +108,7 @@ func (c *court) takenOver(r *run) {
 	if ok {
 		c.measure(r, death, reaped)
 	} else if c.unheard(r, reaped) || c.unsure(r, reaped) {
-		death = c.record.on(theRedis, r.begin(), reaped)[0].from
+		death = c.deaf(r, reaped)
 	} else if c.silent(r) {
 		return
 	} else {

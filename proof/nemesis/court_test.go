@@ -252,6 +252,30 @@ func TestARunLostWithRedisIsNoTakeoverFromTheHealthy(t *testing.T) {
 	}
 }
 
+// A run that is under way a lease after Redis was back has renewed its lease since then.
+func TestARunThatOutlivedARedisThatWasAwayDiedOfTheNextTime(t *testing.T) {
+	for name, c := range map[string]struct {
+		ended, reaped float64
+		late          bool
+	}{
+		"under way at the next time": {8, 13.5, false},
+		"late after the next time":   {8, 16.1, true},
+		"it had ended before":        {5, 13.5, true},
+	} {
+		s := newScene(rare)
+		s.to = at(0)
+		s.run(0, .002, c.ended, interrupted).Left = false
+		s.history[0].at = at(c.reaped)
+		s.strike(away, theRedis, .3, .9)
+		s.strike(away, theRedis, 7.5, 10)
+		var want []string
+		if c.late {
+			want = []string{"taken over late"}
+		}
+		t.Run(name, func(t *testing.T) { s.judged(t, want...) })
+	}
+}
+
 func TestATakeoverIsMeasuredWithoutTheTimeOfAnOutage(t *testing.T) {
 	s := newScene(brief)
 	s.fire(0, 1, 2)
