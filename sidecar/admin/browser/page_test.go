@@ -73,10 +73,10 @@ func TestThePageFitsEveryWidthInLightAndDark(t *testing.T) {
 		w := open(t, c.of, c.width, c.scheme)
 		w.until(`document.getElementById('clock').innerText.includes('UTC')`)
 		w.picture(c.name, c.name != "readme")
-		w.do(click(row("send-invoices", ".what button")), click(row("export-analytics", ".what button")), click(row("sync-ledger", ".what button")))
-		w.shows(row("send-invoices", ".more"), "succeeded")
-		w.shows(row("export-analytics", ".more"), "overlap")
-		w.shows(row("sync-ledger", ".more"), "team-ledger")
+		for _, of := range [][2]string{{"send-invoices", "succeeded"}, {"export-analytics", "overlap"}, {"sync-ledger", "team-ledger"}} {
+			w.do(click(row(of[0], ".what button"))) // one after the other: the API refuses a dozen large questions at once, if it is slow
+			w.shows(row(of[0], ".more"), of[1])
+		}
 		if !w.is(`document.documentElement.scrollWidth <= innerWidth`) {
 			t.Errorf("%s scrolls sideways", c.name)
 		}
