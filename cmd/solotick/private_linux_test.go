@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -44,11 +45,16 @@ func TestTheEnvironmentOfAReplicaIsNotReadByOthersOfItsUser(t *testing.T) {
 		return string(out)
 	}
 
-	open := asUser(secret, "sleep", "60")
-	if err := open.Start(); err != nil {
+	open := asUser(secret, "cat")
+	in, inErr := open.StdinPipe()
+	out, outErr := open.StdoutPipe()
+	if err := errors.Join(inErr, outErr, open.Start()); err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = open.Process.Kill(); _ = open.Wait() }()
+	defer func() { _ = in.Close(); _ = open.Wait() }()
+	// The kernel shows the environment of a program only when it has begun.
+	_, _ = in.Write([]byte("x"))
+	_, _ = out.Read(make([]byte, 1))
 	if got := environ(open.Process.Pid); !strings.Contains(got, secret) {
 		t.Fatalf("an open process' environment is %q: this test would see nothing", got)
 	}
