@@ -30,12 +30,8 @@ func Watch(ctx context.Context, path string, every time.Duration, changed func()
 // watch is Watch. digest returns a text that tells contents apart; "" = it is not watched.
 func watch(ctx context.Context, path string, every time.Duration, digest func(path string) string, changed func()) {
 	known, before := "", digest(path)
-	for wait := 2 * every; ; wait = every { // the first look may come at any time, and so shortly before the second
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(beat.Near(time.Now(), wait)):
-		}
+	wait := 2 * every // the first look may come at any time, and so shortly before the second
+	for ; beat.Sleep(ctx, beat.Near(time.Now(), wait)); wait = every {
 		now := digest(path)
 		settled := now == before
 		before = now

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/solotick/solotick/internal/beat"
 	"github.com/solotick/solotick/internal/rds"
 )
 
@@ -221,7 +222,7 @@ func (q *question) ask(ctx context.Context) (*Lease, Answer, error) {
 		switch {
 		case err != nil:
 			last = err
-			if !rds.Sleep(ctx, rds.Backoff(try)) {
+			if !beat.Sleep(ctx, rds.Backoff(try)) {
 				return nil, Answer{}, rds.GaveUp(ctx, last)
 			}
 		case a.Code == Won:
@@ -234,20 +235,20 @@ func (q *question) ask(ctx context.Context) (*Lease, Answer, error) {
 			if wait > longestEarly && !q.claim.Until.IsZero() {
 				return nil, a, nil
 			}
-			if !rds.Sleep(ctx, wait) {
+			if !beat.Sleep(ctx, wait) {
 				return nil, a, context.Cause(ctx)
 			}
 		case a.Code == unknown:
 			if _, err := q.store.RegisterAgain(ctx, q.claim.Job, q.claim.Fingerprint, q.claim.before()); err != nil {
 				last = err
-				if !rds.Sleep(ctx, rds.Backoff(try)) {
+				if !beat.Sleep(ctx, rds.Backoff(try)) {
 					return nil, a, rds.GaveUp(ctx, last)
 				}
 			}
 		case a.Code == Stale && !q.claim.Until.IsZero(): // the caller judges by this clock what the tick is worth
 			return nil, a, nil
 		case a.Code == Stale: // the estimate of Redis' clock was wrong; this answer corrects it
-			if !rds.Sleep(ctx, rds.Backoff(try)) {
+			if !beat.Sleep(ctx, rds.Backoff(try)) {
 				return nil, a, context.Cause(ctx)
 			}
 		default:

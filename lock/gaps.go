@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/solotick/solotick/internal/beat"
 	"github.com/solotick/solotick/internal/rds"
 )
 
@@ -81,7 +82,7 @@ func (s *Store) Book(ctx context.Context, job, gaps string, all []Booking) (bool
 			n, err := rds.Integer(parts[len(parts)-1])
 			return n == 1, err
 		}
-		if !rds.Sleep(ctx, rds.Backoff(try)) {
+		if !beat.Sleep(ctx, rds.Backoff(try)) {
 			return false, fmt.Errorf("counting ticks of %q that were not fired: %w: %w", job, ErrNoAnswer, err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/solotick/solotick/internal/beat"
 	"github.com/solotick/solotick/internal/rds"
 )
 
@@ -181,7 +182,7 @@ func (s *Store) settle(ctx context.Context, c *Claim, how settlement) (Settled, 
 		if err == nil {
 			return settled(parts)
 		}
-		if !rds.Sleep(ctx, min(rds.Backoff(try), soon)) {
+		if !beat.Sleep(ctx, min(rds.Backoff(try), soon)) {
 			return Settled{}, fmt.Errorf("settling (%s) the run of %q: %w: %w", how.verb, c.Job, ErrNoAnswer, err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/internal/beat"
 	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/service"
 )
@@ -87,7 +88,7 @@ func (c *claimer) untilRedis(w *wake) skip {
 			return skip{reason: superseded}
 		case left <= 0 || w.spec.life.Err() != nil:
 			return skip{}
-		case !sleepFor(ctx, min(left, lookEvery)) && c.accepting.Err() != nil:
+		case !beat.Sleep(ctx, min(left, lookEvery)) && c.accepting.Err() != nil:
 			return skip{reason: draining}
 		}
 	}
@@ -111,7 +112,7 @@ func (c *claimer) ask(ctx context.Context, w *wake, mayNotWin bool) (l *lock.Lea
 		}
 		// It came too late, or Redis' clock was set after q.Until was made.
 		if err == nil && (a.Code == lock.Stale || a.Code == lock.Gap && lost) {
-			if !sleepFor(ctx, staleRetry) {
+			if !beat.Sleep(ctx, staleRetry) {
 				return nil, a, context.Cause(ctx)
 			}
 			continue
@@ -154,7 +155,7 @@ const staleRetry = 50 * time.Millisecond
 // ensureRegistered makes the wake's job known to Redis before its first claim: Redis counts missed ticks from then on.
 func (c *claimer) ensureRegistered(ctx context.Context, w *wake) error {
 	for !w.job.isKnown() {
-		if err := c.registrar.register(ctx, w.job); err != nil && !sleepFor(ctx, lookEvery/4) {
+		if err := c.registrar.register(ctx, w.job); err != nil && !beat.Sleep(ctx, lookEvery/4) {
 			return err
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/internal/beat"
 	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/callback"
 	"github.com/solotick/solotick/sidecar/execute"
@@ -61,7 +62,7 @@ func (a *app) execute(ctx context.Context, r execute.Run) execute.Result {
 	async := &config.Async{Timeout: a.limit, Heartbeat: 5 * time.Second}
 	return a.of.Load().Execute(ctx, r, async, func(c *callback.Call) (execute.Result, bool) {
 		go a.run(r, c.Token())
-		sleepFor(ctx, time.Second) // until its 202
+		beat.Sleep(ctx, time.Second) // until its 202
 		return execute.Result{Status: execute.Succeeded, Code: 202}, false
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/solotick/solotick/internal/beat"
 	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/execute"
 	"github.com/solotick/solotick/sidecar/service"
@@ -43,7 +44,7 @@ func (r *runner) attempts(ctx context.Context, w *wake, h *held) ended {
 			return e
 		}
 		r.record.retrying(w, h, &e, wait)
-		if !sleepFor(ctx, wait) {
+		if !beat.Sleep(ctx, wait) {
 			e.cause = context.Cause(ctx)
 			e.outcome = outcomeOf(e.cause)
 			return e
@@ -75,7 +76,7 @@ func (r *runner) attempt(ctx context.Context, w *wake, h *held, number int, star
 		Replica: r.replica, Kind: w.kind, Key: w.of.Key, Data: w.data, Parent: span.parent(),
 		Await: func(ctx context.Context) {
 			r.clock.sleepUntil(ctx, w.due, true)
-			sleepFor(ctx, early())
+			beat.Sleep(ctx, early())
 			if !h.Trusted() {
 				lose(lock.ErrLost)
 			}

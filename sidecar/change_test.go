@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/solotick/solotick/internal/beat"
 	"github.com/solotick/solotick/sidecar/execute"
 	"github.com/solotick/solotick/sidecar/notify"
 )
@@ -182,7 +183,7 @@ func TestARunThatTakesTooLongIsToldOfWhileItLasts(t *testing.T) {
 		for range 3 {
 			add(func(r *replica) {
 				r.work = func(ctx context.Context, run execute.Run) execute.Result {
-					sleepFor(ctx, 12*time.Second) // twice, with its second attempt
+					beat.Sleep(ctx, 12*time.Second) // twice, with its second attempt
 					if run.Tick.Equal(r.world.origin()) {
 						return execute.Result{Status: execute.Failed, Err: errors.New("exit code 1"), Code: 1}
 					}
@@ -201,7 +202,7 @@ func TestNothingIsToldOfAJobOfEveryReplica(t *testing.T) {
 		for range 3 {
 			add(func(r *replica) {
 				r.work = func(ctx context.Context, _ execute.Run) execute.Result {
-					sleepFor(ctx, 25*time.Second)
+					beat.Sleep(ctx, 25*time.Second)
 					return execute.Result{Status: execute.Failed, Err: errors.New("exit code 1"), Code: 1}
 				}
 			})

@@ -207,15 +207,3 @@ func (h *timerHeap) Pop() any {
 	t.index = -1
 	return t
 }
-
-// sleepFor waits for d; false when ctx ended first.
-func sleepFor(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}

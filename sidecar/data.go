@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/solotick/solotick/internal/beat"
 	"github.com/solotick/solotick/sidecar/execute"
 	"github.com/solotick/solotick/sidecar/service"
 )
@@ -40,7 +41,7 @@ func (r *runner) readData(ctx context.Context, w *wake) *ended {
 				refused.Status = execute.Failed
 				break
 			}
-			if n == dataReads || !sleepFor(ctx, dataRetry) {
+			if n == dataReads || !beat.Sleep(ctx, dataRetry) {
 				break
 			}
 		}

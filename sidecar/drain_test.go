@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/solotick/solotick/internal/beat"
 	"github.com/solotick/solotick/sidecar/execute"
 )
 
@@ -62,7 +63,7 @@ func TestTheEndOfARunInADrainIsRecordedThoughRedisIsAway(t *testing.T) {
 func failsUntil(attempt int, each time.Duration) func(*replica) {
 	return func(r *replica) {
 		r.work = func(ctx context.Context, run execute.Run) execute.Result {
-			if !sleepFor(ctx, each) {
+			if !beat.Sleep(ctx, each) {
 				return execute.Result{Status: execute.Canceled, Code: -1, Err: context.Cause(ctx)}
 			}
 			if run.Attempt < attempt {

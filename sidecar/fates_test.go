@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/solotick/solotick/internal/beat"
 	"github.com/solotick/solotick/sidecar/execute"
 	"github.com/solotick/solotick/sidecar/service"
 )
@@ -71,7 +72,7 @@ func TestAReplicaThatDiesInARunLeavesEachTickOneFate(t *testing.T) {
 		simulate(t, table, func(w *world) {
 			work := func(ctx context.Context, run execute.Run) execute.Result {
 				if run.Tick.Equal(w.origin().Add(12 * time.Second)) {
-					sleepFor(ctx, time.Minute)
+					beat.Sleep(ctx, time.Minute)
 				}
 				return execute.Result{Status: execute.Succeeded}
 			}

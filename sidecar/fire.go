@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 
+	"github.com/solotick/solotick/internal/beat"
 	"github.com/solotick/solotick/sidecar/execute"
 )
 
@@ -83,7 +84,7 @@ func (f *firer) fire(w *wake) skip {
 	f.record.finished(w, h, &end, settled)
 
 	// After the safety delay, release the lock. Shutdown does not wait for the delay: the lock expires by itself.
-	if delay := w.spec.safetyDelay(); delay > 0 && sleepFor(f.accepting, delay) {
+	if delay := w.spec.safetyDelay(); delay > 0 && beat.Sleep(f.accepting, delay) {
 		f.settler.release(w, h)
 	}
 	return why

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/solotick/solotick/internal/beat"
 	"github.com/solotick/solotick/sidecar/execute"
 	"github.com/solotick/solotick/sidecar/notify"
 	"github.com/solotick/solotick/sidecar/service"
@@ -172,7 +173,7 @@ jobs:
 		r := w.replica(0, func(r *replica) {
 			r.work = func(ctx context.Context, run execute.Run) execute.Result {
 				if run.Job == "long" {
-					sleepFor(ctx, 6*time.Second)
+					beat.Sleep(ctx, 6*time.Second)
 				}
 				return execute.Result{Status: execute.Succeeded}
 			}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/solotick/solotick/internal/beat"
 	"github.com/solotick/solotick/sidecar/execute"
 )
 
@@ -153,7 +154,7 @@ func TestATickThatWaitsForTheSlotOfAnotherJobIsFiredLate(t *testing.T) {
 				w.replica(0, func(r *replica) {
 					r.work = func(ctx context.Context, run execute.Run) execute.Result {
 						if run.Job == "long" {
-							sleepFor(ctx, 6*time.Second)
+							beat.Sleep(ctx, 6*time.Second)
 						}
 						return execute.Result{Status: execute.Succeeded}
 					}
@@ -178,7 +179,7 @@ func TestWhileNoReplicaHasASlotFreeEachTickWaitsOrIsCounted(t *testing.T) {
 `, func(w *world) {
 				work := func(ctx context.Context, run execute.Run) execute.Result {
 					if run.Job == "long" {
-						sleepFor(ctx, 30*time.Second)
+						beat.Sleep(ctx, 30*time.Second)
 					}
 					return execute.Result{Status: execute.Succeeded}
 				}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/solotick/solotick/internal/beat"
 	"github.com/solotick/solotick/sidecar/execute"
 )
 
@@ -24,7 +25,7 @@ func takes(d time.Duration) func(*replica) {
 			if run.Job == "due" {
 				work = d
 			}
-			if !sleepFor(ctx, work) {
+			if !beat.Sleep(ctx, work) {
 				return execute.Result{Status: execute.Canceled, Err: context.Cause(ctx), Code: -1}
 			}
 			return execute.Result{Status: execute.Succeeded}

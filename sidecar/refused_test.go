@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/solotick/solotick/internal/beat"
 	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/execute"
 	"github.com/solotick/solotick/sidecar/service"
@@ -234,7 +235,7 @@ func full(t *testing.T, f func(w *world, first, other *replica, app *fakeApp, do
 		other := w.replica(0, func(r *replica) {
 			r.app = app
 			r.work = func(ctx context.Context, run execute.Run) execute.Result {
-				for run.Job == "long" && !idle.Load() && sleepFor(ctx, 100*time.Millisecond) {
+				for run.Job == "long" && !idle.Load() && beat.Sleep(ctx, 100*time.Millisecond) {
 					continue
 				}
 				return execute.Result{Status: execute.Succeeded}

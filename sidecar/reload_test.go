@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/internal/beat"
 	"github.com/solotick/solotick/sidecar/execute"
 )
 
@@ -222,7 +223,7 @@ func TestATickThatWaitsIsFiredAlthoughACalendarChangesFarAway(t *testing.T) {
 		r := w.replica(0, func(r *replica) {
 			r.work = func(ctx context.Context, run execute.Run) execute.Result {
 				if run.Job == "minute" {
-					sleepFor(ctx, 40*time.Second)
+					beat.Sleep(ctx, 40*time.Second)
 				}
 				return execute.Result{Status: execute.Succeeded}
 			}
@@ -469,7 +470,7 @@ func TestAFullReplicaLeavesTicksToAnother(t *testing.T) {
 	simulate(t, table, func(w *world) {
 		work := func(ctx context.Context, run execute.Run) execute.Result {
 			if run.Job == "long" {
-				sleepFor(ctx, 30*time.Second)
+				beat.Sleep(ctx, 30*time.Second)
 			}
 			return execute.Result{Status: execute.Succeeded}
 		}
@@ -589,7 +590,7 @@ func TestATickThatATableLeavesOutJustBeforeItIsNotFired(t *testing.T) {
 				r := w.replica(0, func(r *replica) {
 					r.work = func(ctx context.Context, run execute.Run) execute.Result {
 						if run.Job == "long" {
-							sleepFor(ctx, 90*time.Second)
+							beat.Sleep(ctx, 90*time.Second)
 						}
 						return execute.Result{Status: execute.Succeeded}
 					}

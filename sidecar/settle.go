@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/internal/beat"
 	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/callback"
 	"github.com/solotick/solotick/sidecar/execute"
@@ -142,7 +143,7 @@ func (s *settler) release(w *wake, h *held) {
 func (s *settler) afterwards(w *wake) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(context.Background(), w.spec.Lock.TTL)
 	stop := context.AfterFunc(s.working, func() {
-		if sleepFor(ctx, 3*lock.Margin) {
+		if beat.Sleep(ctx, 3*lock.Margin) {
 			cancel()
 		}
 	})

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/solotick/solotick/internal/beat"
 	"github.com/solotick/solotick/sidecar/execute"
 	"github.com/solotick/solotick/sidecar/service"
 )
@@ -161,7 +162,7 @@ func TestAJobHasFewSeries(t *testing.T) {
 		var fails atomic.Bool
 		work := func(r *replica) {
 			r.work = func(ctx context.Context, _ execute.Run) execute.Result {
-				sleepFor(ctx, time.Duration(last.Load()))
+				beat.Sleep(ctx, time.Duration(last.Load()))
 				if fails.Load() {
 					return execute.Result{Status: execute.Failed, Err: errors.New("no"), Code: 1}
 				}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/solotick/solotick/internal/beat"
 	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/execute"
 	"github.com/solotick/solotick/sidecar/service"
@@ -164,7 +165,7 @@ func TestTimersWaitForTheAppAndForSlots(t *testing.T) {
 				now++
 				most = max(most, now)
 				w.mu.Unlock()
-				sleepFor(ctx, time.Second)
+				beat.Sleep(ctx, time.Second)
 				w.mu.Lock()
 				now--
 				w.mu.Unlock()

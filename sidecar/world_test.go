@@ -22,6 +22,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/internal/beat"
 	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/execute"
 	"github.com/solotick/solotick/sidecar/notify"
@@ -146,7 +147,7 @@ func TestMain(m *testing.M) {
 func (w *world) replica(d time.Duration, change ...func(*replica)) *replica {
 	r := &replica{world: w, name: fmt.Sprintf("r%d", len(w.replicas)+1), registry: prometheus.NewRegistry(), done: make(chan struct{}), logs: &logs{}}
 	r.work = func(ctx context.Context, _ execute.Run) execute.Result {
-		if !sleepFor(ctx, d) {
+		if !beat.Sleep(ctx, d) {
 			return execute.Result{Status: execute.Canceled, Err: context.Cause(ctx), Code: -1}
 		}
 		return execute.Result{Status: execute.Succeeded}

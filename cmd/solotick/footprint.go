@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/solotick/solotick/internal/beat"
 )
 
 const (
@@ -45,12 +47,7 @@ func containerMemory(root string) int64 {
 // returnMemory returns unused heap to the kernel, now and then until ctx ends. Go's runtime keeps the memory of the
 // start, of a burst or a scrape: with 100 jobs at rest 21.3 MiB instead of 19.4. It takes 6 ms.
 func returnMemory(ctx context.Context) {
-	for wait := settled; ; wait = min(2*wait, tidied) {
-		select {
-		case <-time.After(wait):
-			debug.FreeOSMemory()
-		case <-ctx.Done():
-			return
-		}
+	for wait := settled; beat.Sleep(ctx, wait); wait = min(2*wait, tidied) {
+		debug.FreeOSMemory()
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/solotick/solotick/internal/beat"
 	"github.com/solotick/solotick/internal/text"
 	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/service"
@@ -163,9 +164,7 @@ func await(ctx context.Context, r records, due lock.Due) (*service.Entry, error)
 					"the run neither waits nor runs, and the history does not have it")
 			}
 		}
-		select {
-		case <-time.After(lookInterval):
-		case <-ctx.Done():
+		if !beat.Sleep(ctx, lookInterval) {
 			return nil, cannot("solotick history "+due.Job, "no longer waiting; the run goes on")
 		}
 	}

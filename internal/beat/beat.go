@@ -1,7 +1,23 @@
-// Package beat has what a process does once a second done in one moment: waking the process costs more than the work.
+// Package beat waits. What a process does once a second is done in one moment: waking the process costs more than the
+// work.
 package beat
 
-import "time"
+import (
+	"context"
+	"time"
+)
+
+// Sleep waits for d or the end of ctx; false when ctx ended first.
+func Sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
 
 // Near is a wait that ends half way between two seconds, far from most ticks. It is at most 0.9 s shorter than d, and
 // 0.1 s longer: a clock that is being set may show a little less than half a second when the last wait ends. A wait of

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/solotick/solotick/internal/beat"
 	"github.com/solotick/solotick/internal/file"
 )
 
@@ -79,15 +80,11 @@ func (k *kept) get(ctx context.Context) (any, error) {
 	if wait == 0 {
 		return value, err
 	}
-	settled := time.NewTimer(wait)
-	defer settled.Stop()
-	select {
-	case <-ctx.Done():
+	if !beat.Sleep(ctx, wait) {
 		return nil, context.Cause(ctx)
-	case <-settled.C:
-		value, _, err = k.look(false)
-		return value, err
 	}
+	value, _, err = k.look(false)
+	return value, err
 }
 
 // look returns the value, or how long to wait until it can be trusted. Without patience it never waits.

@@ -4,19 +4,9 @@ import (
 	"context"
 	"fmt"
 	"time"
-)
 
-// Sleep waits for d or the end of ctx; false when ctx ended first.
-func Sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
+	"github.com/solotick/solotick/internal/beat"
+)
 
 // Backoff is the wait between two tries of the same request. It is short at first, since most losses are a single
 // packet or a reconnect.
@@ -30,7 +20,7 @@ const ClockCheckEvery = time.Second
 // Outlast waits until a Boottime; false when BeginShutdown cut it short.
 func (r *Redis) Outlast(boot time.Duration) bool {
 	for d := boot - r.boot(); d > 0; d = boot - r.boot() {
-		if !Sleep(r.ending, min(d, ClockCheckEvery)) {
+		if !beat.Sleep(r.ending, min(d, ClockCheckEvery)) {
 			return false
 		}
 	}

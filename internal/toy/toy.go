@@ -14,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/solotick/solotick/internal/beat"
 )
 
 // Call is one call of a job that a toy app received.
@@ -60,12 +62,8 @@ func (t *App) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if t.Began != nil {
 		t.Began(c)
 	}
-	work := time.NewTimer(after)
-	defer work.Stop()
-	select {
-	case <-work.C:
+	if beat.Sleep(r.Context(), after) {
 		c.Code = code
-	case <-r.Context().Done():
 	}
 	if t.Ended != nil {
 		t.Ended(c)

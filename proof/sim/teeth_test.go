@@ -117,7 +117,7 @@ var teeth = []tooth{
 		{"sidecar/acquire.go", "until.Sub(w.spec.now(c.clock))", "until.Sub(PICK(c.clock.Now(), w.spec.now(c.clock)))"},
 	}},
 	{"start by the replica's own clock", "1: never early", clocksApart, []edit{
-		{"sidecar/attempt.go", "sleepFor(ctx, early())", "sleepFor(ctx, PICK(0, early()))"},
+		{"sidecar/attempt.go", "beat.Sleep(ctx, early())", "beat.Sleep(ctx, PICK(0, early()))"},
 	}},
 	{"count nothing from before a replica came", "fates", "", []edit{
 		{"lock/register.lua", "elseif (schedule ~= fingerprint and ARGV[8] ~= fingerprint or ARGV[8] == 'none') and knew ~= born then", "elseif schedule ~= fingerprint and knew ~= born or knew == '0' then"},
@@ -188,7 +188,7 @@ var teeth = []tooth{
 	{"come back to old ticks", "table", "leaves and returns", []edit{
 		{"sidecar/due.go", "since.After(back):", "since.After(back) || BROKEN:"},
 	}},
-	{"drain without the end of its runs", "drain", "drain", []edit{{"sidecar/settle.go", "if sleepFor(ctx, 3*lock.Margin) {", "if BROKEN || sleepFor(ctx, 3*lock.Margin) {"}}},
+	{"drain without the end of its runs", "drain", "drain", []edit{{"sidecar/settle.go", "if beat.Sleep(ctx, 3*lock.Margin) {", "if BROKEN || beat.Sleep(ctx, 3*lock.Margin) {"}}},
 	{"queue behind what is due", "3: one tick waits", "queues", []edit{{"lock/acquire.lua", "then full = true end", "then full = false end"}}},
 	{"refuse where nothing waits", "3: one tick waits", "", []edit{{"lock/acquire.lua", "local full = queues and waiting", "local full = queues"}}},
 	{"run again what was cancelled", "cancelled", "cancels", []edit{{"lock/settle.lua", "if cancelled then  ", "if false then  "}}},

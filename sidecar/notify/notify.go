@@ -25,6 +25,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/solotick/solotick/internal/beat"
 	"github.com/solotick/solotick/sidecar/execute/call"
 )
 
@@ -286,9 +287,7 @@ func (p *Pinger) deliver(ctx context.Context, what note) (host string, err error
 		if n == attempts || code != 0 && code != http.StatusTooManyRequests && code < 500 {
 			return host, err
 		}
-		select {
-		case <-time.After(min(max(backoff, again), mostBackoff)):
-		case <-ctx.Done():
+		if !beat.Sleep(ctx, min(max(backoff, again), mostBackoff)) {
 			return host, err
 		}
 		backoff *= 4

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/solotick/solotick/internal/beat"
 	"github.com/solotick/solotick/internal/rds"
 	"github.com/solotick/solotick/lock"
 )
@@ -41,7 +42,7 @@ func (s *Store) change(ctx context.Context, sc *rds.Script,
 		redisSent, ok := s.redis.At(sent)
 		if !ok {
 			if last = s.Sync(ctx); last != nil {
-				rds.Sleep(ctx, rds.Backoff(try))
+				beat.Sleep(ctx, rds.Backoff(try))
 			}
 			continue
 		}
@@ -51,10 +52,10 @@ func (s *Store) change(ctx context.Context, sc *rds.Script,
 		case err == nil && parts[0] != string(lock.Stale):
 			return changed(parts)
 		case err == nil: // the estimate of Redis' clock was wrong; this answer corrects it
-			rds.Sleep(ctx, rds.Backoff(try))
+			beat.Sleep(ctx, rds.Backoff(try))
 		case rds.Answered(err):
 			last = err
-			rds.Sleep(ctx, rds.Backoff(try))
+			beat.Sleep(ctx, rds.Backoff(try))
 		default:
 			last = err
 			// Half a timeout more allows for errors in the estimate of Redis' clock.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/solotick/solotick/internal/beat"
 	"github.com/solotick/solotick/internal/rds"
 )
 
@@ -28,7 +29,7 @@ func (s *Store) Listen(ctx context.Context, due func(job string)) {
 		if s.hear(ctx, due) {
 			try = 0
 		}
-		if !rds.Sleep(ctx, rds.Backoff(try)) {
+		if !beat.Sleep(ctx, rds.Backoff(try)) {
 			return
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/solotick/solotick/internal/beat"
 	"github.com/solotick/solotick/internal/rds"
 	"github.com/solotick/solotick/internal/text"
 	"github.com/solotick/solotick/lock"
@@ -257,7 +258,7 @@ func (s *Store) operateOn(ctx context.Context, sc *rds.Script, doing, job, id st
 			}
 			return made, err
 		}
-		if !rds.Sleep(ctx, rds.Backoff(try)) {
+		if !beat.Sleep(ctx, rds.Backoff(try)) {
 			return nil, fmt.Errorf("%s job %q: %w: %w", doing, job, lock.ErrNoAnswer, err)
 		}
 	}

@@ -19,6 +19,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/solotick/solotick/internal/beat"
 )
 
 const (
@@ -146,9 +148,7 @@ func (e *Exporter) send(ctx context.Context, spans []Span) (rejected int64, err 
 		if err == nil || again < 0 || n == attempts {
 			return rejected, err
 		}
-		select {
-		case <-time.After(min(max(backoff, again), mostBackoff)):
-		case <-ctx.Done():
+		if !beat.Sleep(ctx, min(max(backoff, again), mostBackoff)) {
 			return 0, err
 		}
 		backoff *= 2
