@@ -94,33 +94,11 @@ func inFields(expr string) string {
 
 // ScheduleHint suggests a valid schedule for an invalid one: `write "0 22-23,0-6 * * *"`. It is "" if it cannot tell.
 func ScheduleHint(expr string, o schedule.Options) string {
-	better := daysOfEvery(reversedRanges(wordsOfDays(inFields(expr))))
+	better := daysOfEvery(reversedRanges(inFields(expr)))
 	if _, err := schedule.Parse(better, o); err != nil {
 		return ""
 	}
 	return fmt.Sprintf("write %q", better)
-}
-
-var letters = regexp.MustCompile(`[A-Za-z]{3,}`)
-
-// wordsOfDays shortens the names of months and weekdays: THURSDAY, THURS and THR become THU.
-func wordsOfDays(expr string) string {
-	if strings.HasPrefix(expr, "@") {
-		return expr
-	}
-	known := strings.Fields("SUN MON TUE WED THU FRI SAT JAN FEB MAR APR MAY JUN JUL AUG SEP OCT NOV DEC")
-	return letters.ReplaceAllStringFunc(expr, func(word string) string {
-		upper := strings.ToUpper(word)
-		switch {
-		case upper == "THR":
-			return "THU"
-		case upper == "WEN", upper == "WDS":
-			return "WED"
-		case slices.Contains(known, upper[:3]):
-			return upper[:3]
-		}
-		return word
-	})
 }
 
 var timeRange = regexp.MustCompile(`^([0-9]+|[A-Za-z]{3})-([0-9]+|[A-Za-z]{3})$`)
@@ -203,8 +181,6 @@ func remedy(e strict.Entry) string {
 		return `write a list: ["/bin/tool", "--fast"], or for a shell ["sh", "-c", "…"]`
 	case e.Kind == kindJobs:
 		return "begin each job with a dash: - name: …"
-	case e.Name == "labels":
-		return "write a mapping: {tier: gold}"
 	case e.Kind == strict.KindTextMap:
 		return "write a mapping: {NAME: value}"
 	case e.Kind == strict.KindMapping:
@@ -281,9 +257,6 @@ func homes(d *strict.Decoder, inJob bool, name string) []string {
 		if _, ok := strict.Find(defaults.Keys, name); ok {
 			out = append(out, "under defaults")
 		}
-	}
-	if len(out) > 1 { // few tables have messages, and nobody looks for another key there
-		out = slices.DeleteFunc(out, func(home string) bool { return home == "under change" })
 	}
 	return out
 }

@@ -27,8 +27,7 @@ The exit code is 1 if there is a problem, also if Redis cannot be reached. Warni
 		Example: `  solotick doctor -c table.yaml
   solotick doctor --service billing --redis redis://redis:6379/0
   solotick doctor -o json`,
-		Args:              noArguments,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		Args: noArguments,
 		RunE: func(*cobra.Command, []string) error {
 			ctx, stop := interruptible()
 			defer stop()

@@ -41,8 +41,7 @@ The exit code is 0 if the replica has drained, and 3 if the timeout passes first
 		Example: `  solotick drain -c table.yaml
   solotick drain -c table.yaml --timeout 20s
   solotick drain --admin 127.0.0.1:9748`,
-		Args:              noArguments,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		Args: noArguments,
 		RunE: func(*cobra.Command, []string) error {
 			ctx, stop := interruptible()
 			defer stop()

@@ -147,11 +147,10 @@ func (a *app) applyJob(ctx context.Context, op *operator, j *config.Job, o outpu
 func (a *app) jobListCommand() *cobra.Command {
 	var o output
 	c := &cobra.Command{
-		Use:               "list",
-		Short:             "Show the dynamic jobs",
-		Example:           `  solotick job list -c table.yaml`,
-		Args:              noArguments,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		Use:     "list",
+		Short:   "Show the dynamic jobs",
+		Example: `  solotick job list -c table.yaml`,
+		Args:    noArguments,
 		RunE: a.onRedis(func(ctx context.Context, op *operator, _ []string) error {
 			return a.listJobs(ctx, op, o)
 		}),
@@ -202,8 +201,7 @@ func (a *app) jobGetCommand() *cobra.Command {
 and body, with any secrets in them.`,
 		Example: `  solotick job get -c table.yaml remind-customers >remind.json
   solotick job apply -c table.yaml -f remind.json`,
-		Args:              oneJob,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		Args: oneJob,
 		RunE: a.onRedis(func(ctx context.Context, op *operator, args []string) error {
 			j, err := op.Made(ctx, args[0])
 			if err != nil {
@@ -221,12 +219,11 @@ func (a *app) jobRmCommand() *cobra.Command {
 		by author
 	)
 	c := &cobra.Command{
-		Use:               "rm NAME",
-		Short:             "Delete a dynamic job",
-		Long:              `Delete a dynamic job. Its runs that are under way go on to their end.`,
-		Example:           `  solotick job rm -c table.yaml remind-customers`,
-		Args:              oneJob,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		Use:     "rm NAME",
+		Short:   "Delete a dynamic job",
+		Long:    `Delete a dynamic job. Its runs that are under way go on to their end.`,
+		Example: `  solotick job rm -c table.yaml remind-customers`,
+		Args:    oneJob,
 		RunE: a.onRedis(func(ctx context.Context, op *operator, args []string) error {
 			if err := op.as(by, false).DeleteJob(ctx, args[0]); err != nil {
 				return err

@@ -26,8 +26,7 @@ the service's hash slot is scanned.`,
 		Example: `  solotick purge --service billing --redis redis://redis:6379/0
   solotick purge --service billing --redis redis://redis:6379/0 --yes
   solotick purge -c table.yaml --yes -o json`,
-		Args:              noArguments,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		Args: noArguments,
 		RunE: a.onRedis(func(ctx context.Context, op *operator, _ []string) error {
 			return a.purge(ctx, op, yes, force, o)
 		}),

@@ -97,7 +97,17 @@ of each job is fired by exactly one replica.`,
 			"`name` of the service, instead of a table; needs --redis")
 		root.AddCommand(a.tableFlag(a.redisFlag(c)))
 	}
+	completeNoFiles(root)
 	return root
+}
+
+// completeNoFiles keeps shells from offering files as arguments of a verb that names no completion.
+func completeNoFiles(c *cobra.Command) {
+	for _, verb := range c.Commands() {
+		if completeNoFiles(verb); verb.ValidArgsFunction == nil && verb.ValidArgs == nil {
+			verb.ValidArgsFunction = cobra.NoFileCompletions
+		}
+	}
 }
 
 // tableFlag adds -c to a verb that reads the table, and to its own verbs.

@@ -63,9 +63,8 @@ replica also says which ticks another one has fired.`,
   solotick run -c table.yaml --redis redis://127.0.0.1:6379/0 --replica one
   solotick run -c table.yaml --replica two --listen 127.0.0.1:0 --admin 127.0.0.1:0
   solotick run -c table.yaml --observe`,
-		Args:              noArguments,
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(c *cobra.Command, _ []string) error { return a.run(c, observe) },
+		Args: noArguments,
+		RunE: func(c *cobra.Command, _ []string) error { return a.run(c, observe) },
 	}
 	f := c.Flags()
 	a.replicaFlag(c)

@@ -22,9 +22,8 @@ explains keys, and marks mistakes. The table must begin with the line
   # yaml-language-server: $schema=table.schema.json
 
 The schema judges single values. Only solotick validate finds the rest, such as a schedule that never ticks.`,
-		Example:           `  solotick schema >table.schema.json`,
-		Args:              noArguments,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		Example: `  solotick schema >table.schema.json`,
+		Args:    noArguments,
 		RunE: func(*cobra.Command, []string) error {
 			text := config.Schema()
 			if example {

@@ -76,8 +76,7 @@ request is sent at once.`,
     --header 'Content-Type: application/json' --body '{"invoice": 4711}'
   solotick timer set -c table.yaml invoice-4711 --after 2d --url http://127.0.0.1:8080/remind \
     --body @remind.json --retry 3`,
-		Args:              oneID,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		Args: oneID,
 		RunE: func(c *cobra.Command, args []string) error {
 			if file != "" {
 				return a.setTimerOf(c, args[0], file, o)
@@ -210,8 +209,7 @@ func (a *app) timerGetCommand() *cobra.Command {
 included, with any secrets in them.`,
 		Example: `  solotick timer get -c table.yaml invoice-4711 >timer.json
   solotick timer set -c table.yaml invoice-4711 -f timer.json`,
-		Args:              oneID,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		Args: oneID,
 		RunE: a.onRedis(func(ctx context.Context, op *operator, args []string) error {
 			source, _, err := op.Timer(ctx, args[0])
 			if err != nil {
@@ -229,11 +227,10 @@ func (a *app) timerListCommand() *cobra.Command {
 		n int
 	)
 	c := &cobra.Command{
-		Use:               "list",
-		Short:             "Show the timers that come due next",
-		Example:           `  solotick timer list -c table.yaml -n 100`,
-		Args:              noArguments,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		Use:     "list",
+		Short:   "Show the timers that come due next",
+		Example: `  solotick timer list -c table.yaml -n 100`,
+		Args:    noArguments,
 		RunE: func(*cobra.Command, []string) error {
 			if n < 1 || n > maxHistory {
 				return usage("-n 20", "--count %d is not between 1 and %d", n, maxHistory)
@@ -267,11 +264,10 @@ func (a *app) listTimers(ctx context.Context, op *operator, n int, o output) err
 func (a *app) timerRmCommand() *cobra.Command {
 	var o output
 	c := &cobra.Command{
-		Use:               "rm ID",
-		Short:             "Delete a pending timer",
-		Example:           `  solotick timer rm -c table.yaml invoice-4711`,
-		Args:              oneID,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		Use:     "rm ID",
+		Short:   "Delete a pending timer",
+		Example: `  solotick timer rm -c table.yaml invoice-4711`,
+		Args:    oneID,
 		RunE: a.onRedis(func(ctx context.Context, op *operator, args []string) error {
 			if err := op.DeleteTimer(ctx, args[0]); err != nil {
 				return err

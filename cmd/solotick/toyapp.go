@@ -20,8 +20,7 @@ prints a line for each call. GET /readyz answers 200. The caller can ask for mor
 lasts two seconds, and with /jobs/NAME?code=503 it ends with that status.`,
 		Example: `  solotick toy-app
   solotick toy-app --listen 127.0.0.1:8081`,
-		Args:              noArguments,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		Args: noArguments,
 		RunE: func(*cobra.Command, []string) error {
 			ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 			defer stop()

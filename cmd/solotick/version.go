@@ -30,8 +30,7 @@ func (a *app) versionCommand() *cobra.Command {
 		Short: "Show the version of this binary",
 		Example: `  solotick version
   solotick version -o json`,
-		Args:              noArguments,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		Args: noArguments,
 		RunE: func(*cobra.Command, []string) error {
 			platform := runtime.GOOS + "/" + runtime.GOARCH
 			if o == "json" {
