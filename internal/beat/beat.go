@@ -1,5 +1,5 @@
-// Package beat waits. What a process does once a second is done in one moment: waking the process costs more than the
-// work.
+// Package beat waits. It has what a process does once a second done in one moment: waking the process costs more than
+// the work.
 package beat
 
 import (

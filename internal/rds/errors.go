@@ -8,8 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// ErrNoAnswer is wrapped by the error of a call that ended without a clear answer. Nothing follows from it: neither
-// that the request had an effect nor that it had none.
+// ErrNoAnswer is lock.ErrNoAnswer.
 var ErrNoAnswer = errors.New("no clear answer from Redis")
 
 // notSentError is an error that came before a byte was sent.

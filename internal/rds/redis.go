@@ -9,16 +9,12 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Options of a Redis; the zero value is the default.
+// Options of a Redis: see lock.Options.
 type Options struct {
-	// Timeout bounds one round trip (default DefaultTimeout). The client must not wait longer than that by itself.
-	Timeout time.Duration
-	// WaitReplicas is how many replicas must have confirmed an answer before it is believed (default 0; see Confirm).
+	Timeout      time.Duration
 	WaitReplicas int
-	// Boottime is the clock of trust windows (default Boottime). Simulations bring their own.
-	Boottime func() time.Duration
-	// History is about how many entries of each job's history Redis keeps (default DefaultHistory).
-	History int
+	Boottime     func() time.Duration
+	History      int
 }
 
 // DefaultHistory is the default of Options.History.
@@ -85,8 +81,7 @@ func (r *Redis) BeginShutdown() { r.end() }
 // Ending ends with BeginShutdown.
 func (r *Redis) Ending() context.Context { return r.ending }
 
-// Now is Redis' time as estimated from the answers so far; false if there was no answer yet. While Redis is away, it
-// goes on by this machine's own clock.
+// Now is the Now of a lock.Store.
 func (r *Redis) Now() (time.Time, bool) { return r.At(r.boot()) }
 
 // At is Redis' time at a Boottime, estimated as by Now.
@@ -103,7 +98,7 @@ func (r *Redis) Reached() (time.Time, bool) {
 // step of less than a second at once.
 func (r *Redis) Steady() (time.Time, bool) { return r.clock.steady(r.boot()) }
 
-// Sync asks Redis for its time once. Every other call refines the estimate too, to the millisecond that scripts see.
+// Sync is the Sync of a lock.Store.
 func (r *Redis) Sync(ctx context.Context) error {
 	sent := r.boot()
 	reply, err := r.Do(ctx, "time")
@@ -142,17 +137,12 @@ func (r *Redis) Subscribe(ctx context.Context) *redis.PubSub {
 // Do sends one command and waits for its answer, for about two timeouts at most and not beyond the life of ctx.
 // NeverSent and WithoutEffect tell of an error whether the command can have had, or can still have, an effect.
 func (r *Redis) Do(ctx context.Context, args ...any) (any, error) {
-	return r.batches.do(ctx, nil, args...)
+	return r.batches.do(ctx, nil, nil, args)
 }
 
-// Run runs a script. If Redis does not know it, it gets the script's source.
+// Run runs a script: see Do. If Redis does not know it, it gets the script's source, for another timeout.
 func (r *Redis) Run(ctx context.Context, sc *Script, keys []string, args ...any) (reply any, err error) {
-	cmd := make([]any, 0, 3+len(keys)+len(args))
-	cmd = append(cmd, "evalsha", sc.SHA, len(keys))
-	for _, k := range keys {
-		cmd = append(cmd, k)
-	}
-	return r.batches.do(ctx, sc, append(cmd, args...)...)
+	return r.batches.do(ctx, sc, keys, args)
 }
 
 // Call runs a script whose answer is an array with Redis' time in milliseconds at index nowAt, and observes it.

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -30,17 +31,17 @@ func Command(name string) Match {
 }
 
 // Script chooses the runs of one script, by its hash or with its source.
-func Script(sha string) Match {
+func Script(shas ...string) Match {
 	return func(words []string) bool {
 		if len(words) < 2 {
 			return false
 		}
 		switch strings.ToLower(words[0]) {
 		case "evalsha":
-			return words[1] == sha
+			return slices.Contains(shas, words[1])
 		case "eval":
 			sum := sha1.Sum([]byte(words[1]))
-			return hex.EncodeToString(sum[:]) == sha
+			return slices.Contains(shas, hex.EncodeToString(sum[:]))
 		}
 		return false
 	}
