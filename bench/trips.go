@@ -13,10 +13,10 @@ import (
 )
 
 // trips counts what a tick costs in calls to Redis: at most one for each loser, one for the winner before the run and
-// two after it; those of many jobs share scripts. Scripts are counted, as MONITOR shows them and INFO commandstats adds
-// them up. The look at what runs and what is due sends none, and so is left out by itself.
+// two after it. Scripts are counted, as MONITOR shows them and INFO commandstats adds them up. The once-a-second look
+// at what runs and what is due sends none, and so is left out by itself.
 func (b *bench) trips() (part, error) {
-	const jobs = 1
+	const jobs = 5
 	ticks := b.few(15)
 	names, err := scripts(b.root)
 	if err != nil {

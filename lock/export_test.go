@@ -5,8 +5,6 @@ import "time"
 // Hashes by which faults are aimed at scripts.
 var (
 	AcquireSHA  = acquireScript.SHA
-	AcquireHerd = acquireScript.Herd.Source // of many claims
-	HerdSHA     = acquireScript.Herd.SHA
 	ExtendSHA   = extendScript.SHA
 	SettleSHA   = settleScript.SHA
 	ReleaseSHA  = releaseScript.SHA

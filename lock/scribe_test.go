@@ -23,14 +23,16 @@ type scribe struct {
 // DialHook changes nothing.
 func (c scribe) DialHook(next redis.DialHook) redis.DialHook { return next }
 
-// ProcessHook changes nothing.
-func (c scribe) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
-
-// ProcessPipelineHook writes down the call of a script, its answer and its effect. A play makes one call after the other.
+// ProcessPipelineHook changes nothing: a play makes one call after the other, so that looks alone are pipelines.
 func (c scribe) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error {
+	return next
+}
+
+// ProcessHook writes down the call of a script, its answer and its effect.
+func (c scribe) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
 		sent := time.Now()
-		cmd, err := cmds[0], next(ctx, cmds)
+		err := next(ctx, cmd)
 		var words []string
 		for _, arg := range cmd.Args() {
 			words = append(words, fmt.Sprint(arg))

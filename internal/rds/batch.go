@@ -30,47 +30,42 @@ const (
 	maxFlying = 2
 	// maxBatch bounds a pipeline, so that a lease's renewal never waits behind thousands of claims.
 	maxBatch = 200
-	// maxHerd bounds how many calls one script answers: claims hold Redis for 1 to 2 ms then.
-	maxHerd = 32
 )
 
-// call is one question, or one command that is no script.
 type call struct {
+	cmd    noRetryCmd
 	script *Script // nil = another command
-	keys   []string
-	args   []any // or the words of the other command
 	done   chan struct{}
-	answer any
-	err    error
 }
 
-// request is a command for one call, or for several of the same script. No client sends it twice: some clients resend
-// by themselves, whatever their MaxRetries, and would then report the second copy's refusal although the first may have
-// run.
-type request struct {
-	*redis.Cmd
-	calls []*call
-}
+// noRetryCmd is a command that no client sends twice. Some clients resend by themselves, whatever their MaxRetries, and
+// would then report the second copy's refusal although the first may have run.
+type noRetryCmd struct{ *redis.Cmd }
 
 // NoRetry tells the client not to resend.
-func (*request) NoRetry() bool { return true }
+func (noRetryCmd) NoRetry() bool { return true }
 
-// do makes one call: see Redis.Do.
-func (b *batcher) do(ctx context.Context, sc *Script, keys []string, args []any) (any, error) {
+// do sends one command and waits for its answer, not beyond the life of ctx, and for about two timeouts at most, or
+// three if Redis does not know the script.
+// NeverSent and WithoutEffect tell of an error whether the command can have had, or can still have, an effect.
+func (b *batcher) do(ctx context.Context, sc *Script, args ...any) (any, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, &notSentError{err}
 	}
-	c := &call{script: sc, keys: keys, args: args, done: make(chan struct{})}
+	c := &call{cmd: noRetryCmd{redis.NewCmd(ctx, args...)}, script: sc, done: make(chan struct{})}
 	b.mu.Lock()
 	b.waiting = append(b.waiting, c)
-	if b.flying < maxFlying {
+	start := b.flying < maxFlying
+	if start {
 		b.flying++
-		go b.flush()
 	}
 	b.mu.Unlock()
+	if start {
+		go b.flush()
+	}
 	select {
 	case <-c.done:
-		return c.answer, c.err
+		return c.cmd.Result()
 	case <-ctx.Done():
 		return nil, &inFlightError{context.Cause(ctx)}
 	}
@@ -103,19 +98,14 @@ func (b *batcher) send(batch []*call) {
 	defer cancel()
 	if rdb, err := b.server(ctx); err != nil {
 		for _, c := range batch {
-			c.err = &notSentError{err}
+			c.cmd.SetErr(&notSentError{err})
 		}
 	} else {
-		requests := join(batch)
-		b.exchange(ctx, rdb, requests, false)
-		// Redis, which was restarted or flushed, has not run what it does not know.
-		unknown := slices.DeleteFunc(requests, func(r *request) bool {
-			return r.calls[0].script == nil || !refusedWith(r.Err(), "NOSCRIPT")
-		})
-		if len(unknown) > 0 {
+		b.exchange(ctx, rdb, batch)
+		if again := withSources(batch); len(again) > 0 {
 			ctx, cancel := context.WithTimeout(context.Background(), b.timeout)
 			defer cancel()
-			b.exchange(ctx, rdb, unknown, true)
+			b.exchange(ctx, rdb, again)
 		}
 	}
 	for _, c := range batch {
@@ -123,87 +113,47 @@ func (b *batcher) send(batch []*call) {
 	}
 }
 
-// join puts calls of one script together: that is a tenth less work, for Redis and for its client.
-func join(batch []*call) (requests []*request) {
-	open := map[*Script]*request{}
+// withSources returns what to send again of a batch: the calls of scripts that Redis did not know, and so did not run,
+// because it was restarted or flushed. The first one of each script brings the script's source.
+func withSources(batch []*call) (again []*call) {
+	sent := map[*Script]bool{}
 	for _, c := range batch {
-		r := open[c.script]
-		if r == nil || c.script == nil || len(r.calls) == maxHerd {
-			r = &request{}
-			open[c.script], requests = r, append(requests, r)
+		if c.script == nil || !refusedWith(c.cmd.Err(), "NOSCRIPT") {
+			continue
 		}
-		r.calls = append(r.calls, c)
+		words := slices.Clone(c.cmd.Args())
+		if !sent[c.script] {
+			sent[c.script], words[0], words[1] = true, "eval", c.script.Source
+		}
+		c.cmd = noRetryCmd{redis.NewCmd(context.Background(), words...)}
+		again = append(again, c)
 	}
-	return requests
+	return again
 }
 
-// exchange sends requests in one round trip, and gives each call its answer. With sources, each brings its script's
-// source, by which Redis knows the script from then on.
-func (b *batcher) exchange(ctx context.Context, rdb redis.UniversalClient, requests []*request, sources bool) {
-	pipe, promises := rdb.Pipeline(), false
-	for _, r := range requests {
-		sc, words := r.words()
-		if sources {
-			words[0], words[1] = "eval", sc.Source
-		}
-		r.Cmd = redis.NewCmd(ctx, words...)
-		_ = pipe.Process(ctx, r)
-		promises = promises || b.replicas > 0 && sc != nil && sc.confirm != Unconfirmed
-	}
-	// A promise is believed only if enough replicas have it. WAIT counts what its own connection wrote before it, and
-	// so closes the same pipeline.
-	patience := b.timeout / 2 // the other half is for the way there and back
-	wait := &request{Cmd: redis.NewCmd(ctx, "wait", b.replicas, patience.Milliseconds())}
-	if promises {
-		_ = pipe.Process(ctx, wait)
-	}
-	_, failed := pipe.Exec(ctx)
-	have, err := wait.Int()
-	for _, r := range requests {
-		if r.Err() == nil && r.Val() == nil {
-			r.SetErr(failed) // go-redis says so of none if Redis refuses the connection
-		}
-		r.deliver(promises && (err != nil || have < b.replicas))
-	}
-}
-
-// words are the command of a request, and the script that it runs; nil = none.
-func (r *request) words() (*Script, []any) {
-	first := r.calls[0]
-	sc, keys, args := first.script, first.keys, first.args
+// exchange sends a batch. Each call holds its own answer or error then.
+func (b *batcher) exchange(ctx context.Context, rdb redis.UniversalClient, batch []*call) {
 	switch {
-	case sc == nil:
-		return nil, args
-	case len(r.calls) > 1:
-		sc, keys, args = sc.Herd, nil, nil
-		for _, c := range r.calls {
-			keys = append(keys, c.keys...)
-			args = append(append(args, len(c.keys), len(c.args)), c.args...)
-		}
+	case b.replicas > 0 && slices.ContainsFunc(batch, (*call).promises):
+		b.sendPromises(ctx, rdb, batch)
+	case len(batch) == 1:
+		_ = rdb.Process(ctx, batch[0].cmd)
+	default:
+		sendTogether(ctx, rdb, batch)
 	}
-	words := append(make([]any, 0, 3+len(keys)+len(args)), "evalsha", sc.SHA, len(keys))
-	for _, k := range keys {
-		words = append(words, k)
-	}
-	return sc, append(words, args...)
 }
 
-// deliver gives each call its answer, if that is no promise or not in doubt.
-func (r *request) deliver(doubt bool) {
-	answer, err := r.Result()
-	answers, _ := answer.([]any)
-	if len(r.calls) == 1 {
-		answers = []any{answer}
-	} else if err == nil && len(answers) != len(r.calls) {
-		err = Unexpected(answer)
+// sendTogether sends a batch, and further commands after it, as one pipeline.
+func sendTogether(ctx context.Context, rdb redis.UniversalClient, batch []*call, after ...redis.Cmder) {
+	pipe := rdb.Pipeline()
+	for _, c := range batch {
+		_ = pipe.Process(ctx, c.cmd)
 	}
-	for i, c := range r.calls {
-		if c.err = err; err == nil {
-			c.answer = answers[i]
-			c.err, _ = c.answer.(error)
-		}
-		if doubt && c.script.promised(c.answer) {
-			c.err = errUnconfirmed
+	_ = pipe.BatchProcess(ctx, after...)
+	_, err := pipe.Exec(ctx)
+	for _, c := range batch {
+		if c.cmd.Err() == nil && c.cmd.Val() == nil {
+			c.cmd.SetErr(err) // go-redis says so of none of them if Redis refuses the connection
 		}
 	}
 }
@@ -221,6 +171,28 @@ func (b *batcher) server(ctx context.Context) (redis.UniversalClient, error) {
 	}
 	return master, nil
 }
+
+// sendPromises sends a batch with promises in it, and believes a promise only if enough replicas have it. WAIT counts
+// what its own connection wrote before it, and so closes the same pipeline.
+func (b *batcher) sendPromises(ctx context.Context, rdb redis.UniversalClient, batch []*call) {
+	patience := b.timeout / 2 // the other half is for the way there and back
+	wait := noRetryCmd{redis.NewCmd(ctx, "wait", b.replicas, patience.Milliseconds())}
+	sendTogether(ctx, rdb, batch, wait)
+	if have, err := wait.Int(); err == nil && have >= b.replicas {
+		return
+	}
+	for _, c := range batch {
+		if c.promised() {
+			c.cmd.SetErr(errUnconfirmed)
+		}
+	}
+}
+
+// promises reports whether the call runs a script whose answer can be a promise.
+func (c *call) promises() bool { return c.script != nil && c.script.confirm != Unconfirmed }
+
+// promised reports whether the answer was a promise.
+func (c *call) promised() bool { return c.promises() && c.script.promised(c.cmd.Val()) }
 
 // errUnconfirmed replaces an answer that a failover could still forget. It is no answer: the caller asks the same
 // question again, which prolongs a claim and counts its replicas anew.

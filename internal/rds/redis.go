@@ -137,12 +137,17 @@ func (r *Redis) Subscribe(ctx context.Context) *redis.PubSub {
 // Do sends one command and waits for its answer, for about two timeouts at most and not beyond the life of ctx.
 // NeverSent and WithoutEffect tell of an error whether the command can have had, or can still have, an effect.
 func (r *Redis) Do(ctx context.Context, args ...any) (any, error) {
-	return r.batches.do(ctx, nil, nil, args)
+	return r.batches.do(ctx, nil, args...)
 }
 
-// Run runs a script: see Do. If Redis does not know it, it gets the script's source, for another timeout.
+// Run runs a script. If Redis does not know it, it gets the script's source.
 func (r *Redis) Run(ctx context.Context, sc *Script, keys []string, args ...any) (reply any, err error) {
-	return r.batches.do(ctx, sc, keys, args)
+	cmd := make([]any, 0, 3+len(keys)+len(args))
+	cmd = append(cmd, "evalsha", sc.SHA, len(keys))
+	for _, k := range keys {
+		cmd = append(cmd, k)
+	}
+	return r.batches.do(ctx, sc, append(cmd, args...)...)
 }
 
 // Call runs a script whose answer is an array with Redis' time in milliseconds at index nowAt, and observes it.

@@ -2,8 +2,6 @@ package sim
 
 import (
 	"bytes"
-	"strconv"
-	"strings"
 	"sync"
 )
 
@@ -18,22 +16,18 @@ type messages struct {
 const longest = 24
 
 func (m *messages) key(raw []byte) uint64 {
-	var words []string
+	var k uint64
 	word := false
+	script, words := false, 0
 	for line := range bytes.SplitSeq(raw, []byte("\r\n")) {
-		if word {
-			words = append(words, string(line))
+		if word && len(line) <= longest && !measured(line) {
+			k = dice(k).throw(text(string(line)))
+			script = script || words == 0 && (string(line) == "eval" || string(line) == "evalsha")
+			if words++; script && words == 2 && string(line) == "1" {
+				break // registering, which a replica does for all its jobs at once: one is as good as the other
+			}
 		}
 		word = len(line) > 0 && line[0] == '$'
-	}
-	if registers(words) {
-		words = words[:1] // a replica does so for all its jobs at once: one is as good as the other
-	}
-	var k uint64
-	for _, w := range words {
-		if len(w) <= longest && !measured(w) {
-			k = dice(k).throw(text(w))
-		}
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -44,17 +38,8 @@ func (m *messages) key(raw []byte) uint64 {
 	return dice(k).throw(m.sent[k])
 }
 
-// registers reports whether the first script of a message has one key, or many questions of one key each.
-func registers(words []string) bool {
-	if len(words) < 3 || words[0] != "eval" && words[0] != "evalsha" {
-		return false
-	}
-	keys, _ := strconv.Atoi(words[2])
-	return keys == 1 || len(words) > 3+keys && words[3+keys] == "1"
-}
-
 // measured reports whether a word is an instant that somebody measured, in milliseconds. Those of ticks are whole
 // seconds.
-func measured(word string) bool {
-	return len(word) == 12 && word[0] == '9' && !strings.HasSuffix(word, "000")
+func measured(word []byte) bool {
+	return len(word) == 12 && word[0] == '9' && !bytes.HasSuffix(word, []byte("000"))
 }

@@ -1,11 +1,8 @@
 package sim
 
 import (
-	"bufio"
-	"bytes"
 	"crypto/sha1"
 	"encoding/hex"
-	"fmt"
 	"net"
 	"strconv"
 	"strings"
@@ -30,11 +27,9 @@ type store struct {
 	at      *link         // over this
 	replies uint64        // to it
 	script  *call         // the script under way
-	herd    []*call       // the calls that the script answered
 	wrote   time.Duration // when anybody wrote last
 	names   map[string]string
-	herds   map[string]string // of scripts that answer many questions, by hash: the text that answers one
-	shadow  map[string]owner  // lock keys
+	shadow  map[string]owner // lock keys
 	claims  *claims
 	scripts int
 
@@ -66,7 +61,6 @@ type call struct {
 	ask     *ask          // what acquire made of it
 	wrote   bool          // the script has changed something
 	keep    time.Duration // how long Redis keeps the answer back
-	herd    []*call       // the calls that one answer answers
 }
 
 // run is the UUID that the script was called for.
@@ -81,8 +75,7 @@ func (c *call) run() string {
 }
 
 func newStore(w *world) (*store, error) {
-	s := &store{world: w, mini: miniredis.NewMiniRedis(), names: map[string]string{}, herds: map[string]string{},
-		shadow: map[string]owner{}}
+	s := &store{world: w, mini: miniredis.NewMiniRedis(), names: map[string]string{}, shadow: map[string]owner{}}
 	s.claims = newClaims(w)
 	s.mini.ClockTTL(true)
 	c, err := s.mini.Dial() // starts the server, without a listener
@@ -169,12 +162,6 @@ func (s *store) hook(p *server.Peer, cmd string, args ...string) bool {
 	case cmd != "EVALSHA" && cmd != "EVAL" || len(args) < 2:
 		return s.denied(p, cmd)
 	}
-	if one := s.herdOf(cmd, args[0]); one != "" {
-		s.mu.Unlock()
-		s.runHerd(p, one, keysOf(args), argv(args))
-		s.mu.Lock()
-		return true
-	}
 	c := *s.from
 	c.name, c.keys, c.args = s.name(cmd, args[0]), keysOf(args), argv(args)
 	s.mu.Unlock() // no other script runs, and miniredis must not be asked with the store locked
@@ -183,45 +170,6 @@ func (s *store) hook(p *server.Peer, cmd string, args ...string) bool {
 	s.script = &c
 	s.scripts++
 	return false
-}
-
-// herdOf returns the text that answers one question of a herd, "" if the script is none, or is not known.
-func (s *store) herdOf(cmd, text string) string {
-	if cmd == "EVALSHA" {
-		return s.herds[text]
-	}
-	before, rest, isHerd := strings.Cut(text, "local function one(KEYS, ARGV)\n")
-	one, _, _ := strings.Cut(rest, "\nend\nlocal answers")
-	if !isHerd {
-		return ""
-	}
-	sum := sha1.Sum([]byte(text))
-	s.herds[hex.EncodeToString(sum[:])] = before + one
-	return before + one
-}
-
-// runHerd runs the script for each question by itself, so that what each does is seen as its own. Nothing comes between
-// them. The loop that does so in Redis is tested with the lock.
-func (s *store) runHerd(p *server.Peer, one string, keys, args []string) {
-	var herd []*call
-	var replies []byte
-	for len(args) > 1 {
-		nkeys, _ := strconv.Atoi(args[0])
-		nargs, _ := strconv.Atoi(args[1])
-		words := append([]string{"EVAL", one, args[0]}, keys[:nkeys]...)
-		words = append(words, args[2:2+nargs]...)
-		keys, args = keys[nkeys:], args[2+nargs:]
-		var reply bytes.Buffer
-		w := bufio.NewWriter(&reply)
-		s.mini.Server().Dispatch(server.NewPeer(w), words)
-		_ = w.Flush()
-		c, text := s.ran(reply.Bytes())
-		herd, replies = append(herd, c), append(replies, text...)
-	}
-	s.mu.Lock()
-	s.herd = herd
-	s.mu.Unlock()
-	p.WriteRaw(fmt.Sprintf("*%d\r\n%s", len(herd), replies)) // in one message
 }
 
 // name of a script: the first word of its first comment, which comes with an EVAL after each restart.
@@ -258,26 +206,16 @@ func (s *store) answered(l *link, reply []byte) (*call, []byte) {
 		defer s.mu.Unlock()
 		return &call{key: dice(text(string(reply))).throw(l.id)}, reply
 	}
-	one, herd, keep := s.script != nil, s.herd, s.patience
-	s.herd, s.patience = nil, 0
+	c, keep := s.script, s.patience
+	s.script, s.patience = nil, 0
 	s.replies++
 	key := dice(s.from.key).throw(s.replies)
 	s.mu.Unlock()
-	if !one {
-		return &call{key: key, keep: keep, herd: herd}, reply
+	if c == nil {
+		return &call{key: key, keep: keep}, reply
 	}
-	c, reply := s.ran(reply)
-	c.key = key
-	return c, reply
-}
-
-// ran takes the reply to the script under way.
-func (s *store) ran(reply []byte) (*call, []byte) {
-	s.mu.Lock()
-	c := s.script
-	s.script = nil
-	s.mu.Unlock()
 	reply = asRedis(reply)
+	c.key = key
 	c.reply = parts(reply)
 	s.claims.ran(c)
 	if c.ask != nil {
@@ -290,12 +228,7 @@ func (s *store) ran(reply []byte) (*call, []byte) {
 }
 
 // delivered is called when a replica has read the answer.
-func (s *store) delivered(c *call) {
-	s.claims.known(c)
-	for _, one := range c.herd {
-		s.claims.known(one)
-	}
-}
+func (s *store) delivered(c *call) { s.claims.known(c) }
 
 // parts are the texts and numbers of a reply that is an array; of an error its line.
 func parts(reply []byte) []string {
@@ -318,9 +251,6 @@ func parts(reply []byte) []string {
 
 // unload is what a restart does to scripts.
 func (s *store) unload() {
-	s.mu.Lock()
-	clear(s.herds)
-	s.mu.Unlock()
 	c, srv := net.Pipe()
 	s.mini.Server().ServeConn(srv)
 	defer c.Close()

@@ -53,9 +53,6 @@ var teeth = []tooth{
 	{"register nothing anew", "2: never lost", "", []edit{
 		{"sidecar/register.go", "if lost || came {", "if !BROKEN && (lost || came) {"},
 	}},
-	{"give all calls of a herd one answer", "1: never twice", "", []edit{
-		{"internal/rds/batch.go", "c.answer = answers[i]", "c.answer = answers[PICK(0, i)]"},
-	}},
 	{"count no skip", "5: never silently", "", []edit{{"sidecar/record.go", "r.metrics.tally(w.spec.label).skipped(because)",
 		"if !BROKEN { r.metrics.tally(w.spec.label).skipped(because) }"}}},
 	{"tell no refusal", "5: never silently", "", []edit{

@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -31,17 +30,17 @@ func Command(name string) Match {
 }
 
 // Script chooses the runs of one script, by its hash or with its source.
-func Script(shas ...string) Match {
+func Script(sha string) Match {
 	return func(words []string) bool {
 		if len(words) < 2 {
 			return false
 		}
 		switch strings.ToLower(words[0]) {
 		case "evalsha":
-			return slices.Contains(shas, words[1])
+			return words[1] == sha
 		case "eval":
 			sum := sha1.Sum([]byte(words[1]))
-			return slices.Contains(shas, hex.EncodeToString(sum[:]))
+			return hex.EncodeToString(sum[:]) == sha
 		}
 		return false
 	}

@@ -47,8 +47,7 @@ func (w *World) Script(file string) lossy.Match {
 	w.Helper()
 	source, err := os.ReadFile(file)
 	w.Must(err)
-	sc := rds.NewScript(string(source), rds.Unconfirmed)
-	return lossy.Script(sc.SHA, sc.Herd.SHA)
+	return lossy.Script(rds.NewScript(string(source), rds.Unconfirmed).SHA)
 }
 
 // Occupy keeps both of the batches that may be under way so until release: what is called next gathers behind them. The
