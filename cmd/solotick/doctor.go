@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -61,12 +60,7 @@ func (a *app) doctor(ctx context.Context, op *operator, at string, o output) err
 			d.Warnings++
 		}
 	}
-	var err error
-	if o == "json" {
-		err = a.printJSON(d)
-	} else {
-		_, err = fmt.Fprintln(a.out, strings.Join(a.doctorLines(&d), "\n"))
-	}
+	err := a.answer(o, d, a.doctorLines(&d)...)
 	if err == nil && d.Problems > 0 {
 		err = &failure{code: exitProblem} // the output shows the problems
 	}

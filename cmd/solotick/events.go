@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
@@ -51,9 +50,6 @@ func (a *app) events(ctx context.Context, op *operator, job string, n int, o out
 	if err != nil {
 		return err
 	}
-	if o == "json" {
-		return a.printJSON(view.NewEvents(acts))
-	}
 	columns, _ := terminal(a.out)
 	g := grid{width: columns, names: []int{1, 3}}
 	g.add("TIME", "BY", "WHAT", "JOB", "")
@@ -74,8 +70,7 @@ func (a *app) events(ctx context.Context, op *operator, job string, n int, o out
 			g.note(act.Reason)
 		}
 	}
-	_, err = fmt.Fprintln(a.out, strings.Join(g.lines(), "\n"))
-	return err
+	return a.answer(o, view.NewEvents(acts), g.lines()...)
 }
 
 // actWords says what a request was about, besides its job.

@@ -9,7 +9,6 @@ import (
 	"os"
 	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v4"
@@ -189,7 +188,7 @@ func (a *app) listJobs(ctx context.Context, op *operator, o output) error {
 		}
 		g.add(j.Name, j.Schedule.String(), j.TimeZone, shown)
 	}
-	return a.answer(o, rows, strings.Join(g.lines(), "\n"))
+	return a.answer(o, rows, g.lines()...)
 }
 
 func (a *app) jobGetCommand() *cobra.Command {

@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -65,11 +63,7 @@ func (a *app) status(ctx context.Context, op *operator, f statusFlags) error {
 		return operatorFailure(err)
 	}
 	s := a.showing(look, f)
-	if f.output == "json" {
-		err = a.printJSON(s.json())
-	} else {
-		_, err = fmt.Fprintln(a.out, strings.Join(s.lines(), "\n"))
-	}
+	err = a.answer(f.output, s.json(), s.lines()...)
 	if err == nil && f.check && s.bad() {
 		return &failure{code: exitProblem}
 	}

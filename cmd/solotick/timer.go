@@ -248,17 +248,13 @@ func (a *app) listTimers(ctx context.Context, op *operator, n int, o output) err
 	if err != nil {
 		return operatorFailure(err)
 	}
-	if o == "json" {
-		return a.printJSON(view.NewTimers(waiting))
-	}
 	columns, _ := terminal(a.out)
 	g := grid{width: columns, names: []int{2}}
 	g.add("DUE", "IN", "TIMER")
 	for _, t := range waiting {
 		g.add(formatTime(t.At.Truncate(time.Second)), formatDuration(t.At.Sub(op.now())), t.ID)
 	}
-	_, err = fmt.Fprintln(a.out, strings.Join(g.lines(), "\n"))
-	return err
+	return a.answer(o, view.NewTimers(waiting), g.lines()...)
 }
 
 func (a *app) timerRmCommand() *cobra.Command {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -91,11 +92,11 @@ func (a *app) printJSON(v any) error {
 	return e.Encode(v)
 }
 
-// answer prints what -o asks for: v in JSON, or the text.
-func (a *app) answer(o output, v any, text string) error {
+// answer prints what -o asks for: v in JSON, or the lines of text.
+func (a *app) answer(o output, v any, text ...string) error {
 	if o == "json" {
 		return a.printJSON(v)
 	}
-	_, err := fmt.Fprintln(a.out, text)
+	_, err := fmt.Fprintln(a.out, strings.Join(text, "\n"))
 	return err
 }

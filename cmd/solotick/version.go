@@ -33,15 +33,12 @@ func (a *app) versionCommand() *cobra.Command {
 		Args: noArguments,
 		RunE: func(*cobra.Command, []string) error {
 			platform := runtime.GOOS + "/" + runtime.GOARCH
-			if o == "json" {
-				return a.printJSON(struct {
-					Version  string `json:"version"`
-					Go       string `json:"go"`
-					Platform string `json:"platform"`
-				}{buildVersion(), runtime.Version(), platform})
-			}
-			_, err := fmt.Fprintf(a.out, "solotick %s (%s, %s)\n", buildVersion(), runtime.Version(), platform)
-			return err
+			return a.answer(o, struct {
+				Version  string `json:"version"`
+				Go       string `json:"go"`
+				Platform string `json:"platform"`
+			}{buildVersion(), runtime.Version(), platform},
+				fmt.Sprintf("solotick %s (%s, %s)", buildVersion(), runtime.Version(), platform))
 		},
 	}
 	return o.flag(c)
