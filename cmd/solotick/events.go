@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -61,11 +62,7 @@ func (a *app) events(ctx context.Context, op *operator, job string, n int, o out
 				whose = "(" + plural(len(act.Jobs), "job") + ")"
 			}
 		}
-		by := act.By
-		if by == "" {
-			by = "-"
-		}
-		g.add(formatTime(act.At.Truncate(time.Second)), by, what, whose, actWords(act))
+		g.add(formatTime(act.At.Truncate(time.Second)), cmp.Or(act.By, "-"), what, whose, actWords(act))
 		if act.Reason != "" {
 			g.note(act.Reason)
 		}

@@ -38,10 +38,9 @@ func (f *explainFlags) alone(args []string) bool {
 
 func (f *explainFlags) check(args []string) error {
 	const example = `solotick next --explain "0 9 * * MON-FRI"`
-	several := false
-	for _, arg := range args {
-		several = several || len(args) > 1 && (isSchedule(arg) || strings.ContainsAny(arg, "*?/#,"))
-	}
+	several := len(args) > 1 && slices.ContainsFunc(args, func(arg string) bool {
+		return isSchedule(arg) || strings.ContainsAny(arg, "*?/#,")
+	})
 	switch {
 	case f.explain && several:
 		return usage("put the schedule in quotes: "+example,

@@ -67,20 +67,17 @@ func (f *failure) tell(out io.Writer) int {
 // failed turns any error of a command line into a failure. Errors of other packages come from cobra and are about
 // usage.
 func failed(root *cobra.Command, err error) *failure {
-	var f *failure
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*failure](err); ok {
 		return f
 	}
-	var r *service.Refusal
-	if errors.As(err, &r) {
+	if r, ok := errors.AsType[*service.Refusal](err); ok {
 		return operatorFailure(r)
 	}
-	f = &failure{code: exitUsage, err: err, hint: "solotick --help"}
 	var verb string
 	if _, scanErr := fmt.Sscanf(err.Error(), "unknown command %q", &verb); scanErr == nil {
 		return unknownVerb(root, verb)
 	}
-	return f
+	return &failure{code: exitUsage, err: err, hint: "solotick --help"}
 }
 
 // verbName matches names of verbs. The error repeats nothing else: it may be a URL with a password whose flag was

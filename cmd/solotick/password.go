@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"os"
@@ -48,10 +49,7 @@ func passwordSource(c config.Redis, user string) (key string, get rds.PasswordSo
 	id, token := c.Identity, identity.Azure
 	switch {
 	case len(c.PasswordCommand) > 0:
-		again := c.PasswordRefresh
-		if again == 0 {
-			again = config.DefaultPasswordRefresh
-		}
+		again := cmp.Or(c.PasswordRefresh, config.DefaultPasswordRefresh)
 		return "passwordCommand", func(ctx context.Context) (string, time.Duration, error) {
 			line, err := command.FirstLine(ctx, c.PasswordCommand, os.Environ())
 			return line, again, err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"log/slog"
@@ -116,8 +117,8 @@ func (a *app) tableFlag(c *cobra.Command) *cobra.Command {
 	if c.Name() != "run" {
 		said += "; - is standard input"
 	}
-	c.PersistentFlags().StringVarP(&a.config, "config", "c", env(configVariable, "/etc/solotick/table.yaml"),
-		said+" (env SOLOTICK_CONFIG)")
+	c.PersistentFlags().StringVarP(&a.config, "config", "c",
+		cmp.Or(os.Getenv(configVariable), "/etc/solotick/table.yaml"), said+" (env SOLOTICK_CONFIG)")
 	return c
 }
 
@@ -160,13 +161,6 @@ func offer(c *cobra.Command, flag string, values ...string) {
 	if err := c.RegisterFlagCompletionFunc(flag, completed); err != nil {
 		panic(err)
 	}
-}
-
-func env(name, otherwise string) string {
-	if v := os.Getenv(name); v != "" {
-		return v
-	}
-	return otherwise
 }
 
 // logger returns the logger that the flags describe. It writes to standard error.

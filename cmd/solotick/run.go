@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -311,10 +312,7 @@ func another(got <-chan os.Signal, first os.Signal) (s os.Signal, ok bool) {
 // replicaName returns the name of the flag, or of the pod, or of the host. With the embedded store several processes
 // share one host, so the pid is added to its name. For other stores see ownName.
 func (a *app) replicaName(oneMachine bool) (string, error) {
-	name := a.replica
-	if name == "" {
-		name = os.Getenv("POD_NAME")
-	}
+	name := cmp.Or(a.replica, os.Getenv("POD_NAME"))
 	if name == "" {
 		host, err := os.Hostname()
 		if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -125,11 +126,7 @@ func (a *app) noTable() (*config.Table, error) {
 // unknown returns the first key under service and redis that could not be read, and why; "" if all are known.
 func (a *app) unknown(t *config.Table) (key, why string) {
 	if t.Service == "" {
-		key, why = "service", t.Unknown["service"]
-		if why == "" {
-			why = "it is missing"
-		}
-		return key, why
+		return "service", cmp.Or(t.Unknown["service"], "it is missing")
 	}
 	for _, key := range slices.Sorted(maps.Keys(t.Unknown)) {
 		address := strings.HasPrefix(key, "redis.url") || strings.HasPrefix(key, "redis.sentinel") ||

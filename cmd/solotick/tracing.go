@@ -32,8 +32,7 @@ func spansTo(service, replica string, log *slog.Logger) *trace.Exporter {
 	}
 	own := []trace.Attribute{{Key: "service.name", Value: "solotick"}, {Key: "service.namespace", Value: service},
 		{Key: "service.instance.id", Value: replica}, {Key: "service.version", Value: buildVersion()}}
-	o.Resource = append(own, o.Resource...)
-	o.Resource = newestOfEach(o.Resource)
+	o.Resource = newestOfEach(append(own, o.Resource...))
 	o.Version, o.Log = buildVersion(), log
 	log.Info("sending spans", "collector", hostOf(o.URL), "share", o.Share)
 	return trace.New(*o)
