@@ -1,10 +1,10 @@
 package main
 
 import (
+	"strings"
+
 	"github.com/spf13/cobra"
 )
-
-var shells = []string{"bash", "zsh", "fish", "powershell"}
 
 func (a *app) completionCommand() *cobra.Command {
 	return &cobra.Command{
@@ -14,14 +14,10 @@ func (a *app) completionCommand() *cobra.Command {
   solotick completion zsh >"${fpath[1]}/_solotick"
   solotick completion fish >~/.config/fish/completions/solotick.fish
   solotick completion powershell | Out-String | Invoke-Expression`,
-		ValidArgs: shells,
+		ValidArgs: []string{"bash", "zsh", "fish", "powershell"},
 		RunE: func(c *cobra.Command, args []string) error {
-			name := ""
-			if len(args) == 1 {
-				name = args[0]
-			}
 			root := c.Root()
-			switch name {
+			switch strings.Join(args, " ") { // two of them are the name of none
 			case "bash":
 				return root.GenBashCompletionV2(a.out, true)
 			case "zsh":

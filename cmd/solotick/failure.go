@@ -114,14 +114,14 @@ func unknownVerb(c *cobra.Command, verb string) *failure {
 
 // badFlag says what kind of value a flag takes, without Go's type names.
 func badFlag(c *cobra.Command, err error) error {
-	var invalid *pflag.InvalidValueError
-	if errors.As(err, &invalid) {
+	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		flag := invalid.GetFlag()
 		if bad, ok := errors.AsType[*badValue](err); ok {
-			return bad.of(invalid.GetFlag().Name)
+			return usage("--"+flag.Name+" "+bad.forms, "--%s %w", flag.Name, bad)
 		}
 		kinds := map[string]string{"int": "a whole number", "bool": "true or false"}
-		if kind, ok := kinds[invalid.GetFlag().Value.Type()]; ok {
-			err = fmt.Errorf("--%s takes %s, not %q", invalid.GetFlag().Name, kind, invalid.GetValue())
+		if kind, ok := kinds[flag.Value.Type()]; ok {
+			err = fmt.Errorf("--%s takes %s, not %q", flag.Name, kind, invalid.GetValue())
 		}
 	}
 	return &failure{code: exitUsage, err: err, hint: c.CommandPath() + " --help"}

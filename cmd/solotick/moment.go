@@ -25,9 +25,6 @@ type badValue struct {
 
 func (b *badValue) Error() string { return b.why }
 
-// of is the failure of that flag.
-func (b *badValue) of(flag string) *failure { return usage("--"+flag+" "+b.forms, "--%s %w", flag, b) }
-
 // length is a duration on the command line. Its units are those of Go, and d, which is 24 hours.
 type length struct {
 	time.Duration        // 0 = not given

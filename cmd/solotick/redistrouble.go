@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/solotick/solotick/config"
-	"github.com/solotick/solotick/internal/diagnosis"
 	"github.com/solotick/solotick/internal/embedded"
 )
 
@@ -32,13 +31,6 @@ func where(c config.Redis, address string) string {
 		return "master " + c.Sentinel.Master + " of Sentinels " + strings.Join(c.Sentinel.Addrs, ", ")
 	}
 	return ""
-}
-
-// unreachable is the failure of the first request to Redis.
-func unreachable(where string, err error) *failure {
-	d := diagnosis.Of(err)
-	redis := "Redis (" + where + ")"
-	return cannot(d.Hint, "%s %s: %s", redis, d.Says, d.Reason)
 }
 
 // warnOfPassword warns of a password in --redis. Only the same user can see one in an environment variable.

@@ -44,7 +44,8 @@ func (a *app) openOperator(ctx context.Context) (*operator, error) {
 	}
 	if err := op.Store.Sync(ctx); err != nil {
 		op.close()
-		return nil, unreachable(at, err)
+		d := diagnosis.Of(err)
+		return nil, cannot(d.Hint, "Redis (%s) %s: %s", at, d.Says, d.Reason)
 	}
 	return op, nil
 }

@@ -33,23 +33,19 @@ keeps the timer. Setting the same id again replaces the pending timer.`,
 
 // timerFlags holds the flags of a timer, under the timer's keys in JSON.
 type timerFlags struct {
-	At        string     `json:"at,omitempty"`
-	After     string     `json:"after,omitempty"`
-	HTTP      timerCalls `json:"http"`
-	Timeout   string     `json:"timeout,omitempty"`
-	Retry     timerRetry `json:"retry,omitzero"`
-	Guarantee string     `json:"guarantee,omitempty"`
-}
-
-type timerRetry struct {
-	Limit int `json:"limit"`
-}
-
-type timerCalls struct {
-	URL     string            `json:"url"`
-	Method  string            `json:"method,omitempty"`
-	Headers map[string]string `json:"headers,omitempty"`
-	Body    string            `json:"body,omitempty"`
+	At    string `json:"at,omitempty"`
+	After string `json:"after,omitempty"`
+	HTTP  struct {
+		URL     string            `json:"url"`
+		Method  string            `json:"method,omitempty"`
+		Headers map[string]string `json:"headers,omitempty"`
+		Body    string            `json:"body,omitempty"`
+	} `json:"http"`
+	Timeout string `json:"timeout,omitempty"`
+	Retry   struct {
+		Limit int `json:"limit"`
+	} `json:"retry,omitzero"`
+	Guarantee string `json:"guarantee,omitempty"`
 }
 
 func (a *app) timerSetCommand() *cobra.Command {
