@@ -23,80 +23,42 @@ func (e MissingError) Error() string {
 	return fmt.Sprintf("the environment variable %s is not set", e.Name)
 }
 
-// piece is a part of a value: literal text, or a reference with its default.
-type piece struct {
-	literal  string // text, with $${ already turned into ${
-	name     string // the variable; "" = literal text
-	fallback string
-	optional bool // has a default
-}
-
-// pieces splits a value at its references. As in a shell, the default also replaces a variable that is set but empty. A
-// default ends at the first }, so it cannot hold another reference.
-func pieces(value string) ([]piece, error) {
-	var out []piece
-	var literal strings.Builder
-	end := func() {
-		if literal.Len() > 0 {
-			out = append(out, piece{literal: literal.String()})
-			literal.Reset()
-		}
-	}
-	for value != "" {
+// substitute returns the value with its variables filled in, whether it had any, and one error for each that is
+// missing. As in a shell, the default also replaces a variable that is set but empty. A default ends at the first }, so
+// it cannot hold another reference.
+func substitute(value string, env Env) (result string, opaque bool, errs []error) {
+	var b strings.Builder
+	for {
 		at := strings.Index(value, "${")
-		if at < 0 {
-			literal.WriteString(value)
-			break
-		}
-		if at > 0 && value[at-1] == '$' {
-			literal.WriteString(value[:at-1] + "${")
+		switch {
+		case at < 0:
+			b.WriteString(value)
+			return b.String(), opaque, errs
+		case at > 0 && value[at-1] == '$':
+			b.WriteString(value[:at-1] + "${")
 			value = value[at+2:]
 			continue
 		}
-		literal.WriteString(value[:at])
-		end()
 		m := reference.FindStringSubmatch(value[at:])
 		if m == nil || strings.Contains(m[2], "${") {
-			return nil, errMalformed
+			return "", true, []error{errMalformed}
 		}
-		out = append(out, piece{name: m[1], fallback: strings.TrimPrefix(m[2], ":-"), optional: m[2] != ""})
+		b.WriteString(value[:at])
 		value = value[at+len(m[0]):]
-	}
-	end()
-	return out, nil
-}
-
-// substitute returns the value with its variables filled in, whether it had any, and one error for each that is
-// missing.
-func substitute(value string, env Env) (result string, opaque bool, errs []error) {
-	if !strings.Contains(value, "${") {
-		return value, false, nil
-	}
-	parts, err := pieces(value)
-	if err != nil {
-		return "", true, []error{err}
-	}
-	var b strings.Builder
-	for _, p := range parts {
-		if p.name == "" {
-			b.WriteString(p.literal)
-			continue
-		}
 		opaque = true
 		got, ok := "", false
 		if env != nil {
-			got, ok = env(p.name)
+			got, ok = env(m[1])
 		}
-		switch {
-		case p.optional && got == "":
-			b.WriteString(p.fallback)
+		switch fallback, optional := strings.CutPrefix(m[2], ":-"); {
+		case optional && got == "":
+			b.WriteString(fallback)
 		case !ok:
-			if err := error(MissingError{p.name}); len(errs) < maxProblems && !slices.Contains(errs, err) {
+			if err := error(MissingError{m[1]}); len(errs) < maxProblems && !slices.Contains(errs, err) {
 				errs = append(errs, err)
 			}
 		default:
 			b.WriteString(got)
 		}
 	}
-	return b.String(), opaque, errs
 }
