@@ -95,8 +95,7 @@ var (
 
 // refusing turns any error into a refusal: one of a handler, of the operator, or of Redis.
 func refusing(err error) *refusal {
-	var own *refusal
-	if errors.As(err, &own) {
+	if own, ok := errors.AsType[*refusal](err); ok {
 		return own
 	}
 	r := service.RefusalOf(err)

@@ -178,8 +178,7 @@ func (o *Operator) Claimed(ctx context.Context, name string) (config.Job, error)
 // Cancellable is Claimed for a job whose runs are to be cancelled.
 func (o *Operator) Cancellable(ctx context.Context, name string) (config.Job, error) {
 	j, err := o.Claimed(ctx, name)
-	var r *Refusal
-	if errors.As(err, &r) && r.Kind == EveryReplica {
+	if r, ok := errors.AsType[*Refusal](err); ok && r.Kind == EveryReplica {
 		r.Hint = "a pause keeps it from its next ticks"
 	}
 	return j, err

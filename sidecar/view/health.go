@@ -105,12 +105,7 @@ func (l *Look) Overdue(j config.Job) time.Time {
 			return w.Tick
 		}
 	}
-	from := state.Tick
-	for _, t := range []time.Time{state.Since, state.PausedTo} {
-		if t.After(from) {
-			from = t
-		}
-	}
+	from := slices.MaxFunc([]time.Time{state.Tick, state.Since, state.PausedTo}, time.Time.Compare)
 	tick := j.Schedule.Next(from)
 	if tick.IsZero() || l.Now.Sub(j.Schedule.Due(j.Name, tick, j.Jitter)) <= patience {
 		return time.Time{}
