@@ -41,11 +41,8 @@ func parameters(r *http.Request, known ...string) error {
 	return nil
 }
 
-// read reads the body, which must be JSON; nil if there is none.
-func read(r *http.Request) ([]byte, error) { return readUpTo(r, maxBody) }
-
-// readUpTo is read for a body of at most so many bytes.
-func readUpTo(r *http.Request, most int64) ([]byte, error) {
+// read reads the body, which must be JSON, of at most so many bytes; nil if there is none.
+func read(r *http.Request, most int64) ([]byte, error) {
 	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, most))
 	var over *http.MaxBytesError
 	switch {
@@ -69,7 +66,7 @@ func decode(r *http.Request, into any) error { return decodeUpTo(r, maxBody, int
 
 // decodeUpTo is decode for a body of at most so many bytes.
 func decodeUpTo(r *http.Request, most int64, into any) error {
-	body, err := readUpTo(r, most)
+	body, err := read(r, most)
 	if err != nil || body == nil {
 		return err
 	}

@@ -55,7 +55,7 @@ func (a *api) deleteTimer(r *http.Request) (*answer, error) {
 
 // document reads a body, which must be one JSON document, and refuses parameters.
 func document(r *http.Request) ([]byte, error) {
-	body, err := read(r)
+	body, err := read(r, maxBody)
 	switch {
 	case err != nil:
 		return nil, err

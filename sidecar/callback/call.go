@@ -3,6 +3,7 @@ package callback
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 )
@@ -174,6 +175,6 @@ func (c *Call) expire(ctx context.Context, told bool) error {
 	if told {
 		return context.Cause(ctx)
 	}
-	c.end(silence(c.Heartbeat))
+	c.end(fmt.Errorf("%w within %s", ErrSilent, c.Heartbeat))
 	return c.why
 }

@@ -3,7 +3,6 @@ package callback
 import (
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -118,9 +117,4 @@ func (r *Runs) forget(n name) {
 		delete(r.calls, r.over[0])
 		r.over = r.over[1:]
 	}
-}
-
-// silence is why a run ends whose app has not reported.
-func silence(heartbeat time.Duration) error {
-	return fmt.Errorf("%w within %s", ErrSilent, heartbeat)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/solotick/solotick/internal/diagnosis"
 	"github.com/solotick/solotick/internal/rds"
+	"github.com/solotick/solotick/internal/text"
 )
 
 //go:embed examine.lua
@@ -279,7 +280,7 @@ func (x *examination) replicas(info map[string]string, n int) {
 				"see the replica's log, and the network between the two", "one of its replicas is behind: %s", line)
 		}
 	}
-	switch saw := fmt.Sprintf("it has %s, and redis.waitReplicas is %d", replicaWords(n), wanted); {
+	switch saw := fmt.Sprintf("it has %s, and redis.waitReplicas is %d", text.Plural(n, "replica"), wanted); {
 	case n < wanted:
 		x.found("replicas", Problem, "a claim is believed when so many replicas have it: nothing is fired",
 			"connect replicas, or lower redis.waitReplicas", "%s", saw)
@@ -292,13 +293,6 @@ func (x *examination) replicas(info map[string]string, n int) {
 	default:
 		x.fine("replicas", "%s", saw)
 	}
-}
-
-func replicaWords(n int) string {
-	if n == 1 {
-		return "1 replica"
-	}
-	return strconv.Itoa(n) + " replicas"
 }
 
 // keyspace looks for keys that are of another type than Solotick's, and for who is there.
@@ -323,7 +317,7 @@ func (x *examination) keyspace(ctx context.Context) {
 		x.failed("keyspace", err)
 		return
 	}
-	x.fine("keyspace", "%s of Solotick live here", replicaWords(len(alive(all, now))))
+	x.fine("keyspace", "%s of Solotick live here", text.Plural(len(alive(all, now)), "replica"))
 }
 
 // short writes a duration for people.
