@@ -216,6 +216,9 @@ func (a *audit) expected(tick time.Time) (name string, fates []string) {
 			continue
 		}
 		if fates := c.expect(a, tick); fates != nil {
+			if len(a.byTick[tick]) == 0 && slices.Contains(fates, a.plan.ends) && a.behindARun(tick) { // it began late
+				fates = append(fates, overlapped)
+			}
 			return c.name, fates
 		}
 	}

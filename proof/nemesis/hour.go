@@ -458,7 +458,7 @@ func (h *hour) emptyRedis() {
 	h.until(55)
 	h.look(ctx) // for the moment from which on the new ledgers have ticks
 	h.why("second", h.empty.begins.Truncate(time.Second).Add(-5*time.Second), unknownTick, "before Redis knew the job")
-	h.why("second", h.empty.begins.Truncate(time.Second).Add(time.Second), missed, "was missed")
+	h.why("second", h.empty.holds.Truncate(time.Second).Add(time.Second), missed, "was missed")
 }
 
 // afterTheEmptying expects of ticks until the new ledger begins that they are missed: it begins with them settled.

@@ -283,6 +283,13 @@ func TestWithoutASlotTicksAreMissedUpToTheNewest(t *testing.T) {
 	b.without(missed, 1)
 	b.run(1, 1.002, 1.1, succeeded)
 	b.audited(t, "missed, and it was fired", "missed, where")
+	b = newBooks(theSqueezed, succeeded)
+	b.course.full = stretch{at(.4), at(.5), at(1.5), at(2.1)}
+	b.without(overlapped, 2)
+	b.audited(t, "overlapped, where the script expects succeeded or missed (slots full)")
+	b.drop(1)
+	b.lasts(b.young, 1, 1.9, 2.05, succeeded)
+	b.audited(t)
 }
 
 func TestWithoutRedisTheNewestTickIsFiredLate(t *testing.T) {
