@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/alicebob/miniredis/v2/server"
+
 	"github.com/solotick/solotick/sidecar/execute"
 	"github.com/solotick/solotick/sidecar/service"
 )
@@ -151,10 +153,44 @@ func TestTwoProcessesOfOneNameAreNoticed(t *testing.T) {
 		second.stop()
 		<-second.done
 		w.at(80 * time.Second)
-		if r := w.beat("app"); r.Twin || r.Process != "two" {
+		r := w.beat("app")
+		if r.Twin || r.Process != "two" {
 			t.Errorf("when there is one again, its heartbeat says %+v", r)
 		}
+		if at := r.Seen.Sub(r.Seen.Truncate(time.Second)); at < 450*time.Millisecond || at > 600*time.Millisecond {
+			t.Errorf("and it comes %s after a second, off the beat", at)
+		}
 	})
+}
+
+// Each reads before it writes, and so the one that always writes last would always find its own heartbeat.
+func TestTwoProcessesOfOneNameThatBeatAtTheSameMomentsAreBothNoticed(t *testing.T) {
+	for _, last := range []string{"one", "two"} {
+		simulate(t, minutely, func(w *world) {
+			w.at(-time.Minute)
+			w.operator(func(s *service.Store) { w.must(s.Sync(w.t.Context())) }) // the server begins with the first client
+			w.redis.Server().SetPreHook(func(_ *server.Peer, command string, args ...string) bool {
+				if command == "HSET" && strings.Contains(strings.Join(args, " "), `"process":"`+last+`"`) {
+					time.Sleep(time.Microsecond)
+				}
+				return false
+			})
+			both := []*replica{w.replica(0, func(r *replica) { r.name, r.process = "app", "one" }),
+				w.replica(0, func(r *replica) { r.name, r.process = "app", "two" })}
+			w.at(-30 * time.Second)
+			for _, r := range both {
+				if !strings.Contains(r.logs.String(), `level=WARN msg="another process has the same name`) {
+					t.Errorf("%s writes last, and %s has not noticed the other:\n%s", last, r.process, r.logs)
+				}
+			}
+			w.at(-10 * time.Second)
+			for range 10 {
+				if time.Sleep(time.Second); !w.beat("app").Twin {
+					t.Error("the heartbeat does not say it")
+				}
+			}
+		})
+	}
 }
 
 func TestThatAnotherReplicaFiredATickIsSaidAtDebug(t *testing.T) {

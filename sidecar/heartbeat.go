@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"math/rand/v2"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -35,8 +36,9 @@ type heartbeat struct {
 	unread  bool // the others' heartbeats could not be read the last time
 	read    time.Time
 	sent    statusText
-	strange string    // the others of another environment, as meet has logged them
-	twin    time.Time // when another process last used this one's name; zero = never, or not lately
+	strange string        // the others of another environment, as meet has logged them
+	twin    time.Time     // when another process last used this name; zero = never, or not lately
+	apart   time.Duration // how long after the beat its heartbeats come, while it has a twin
 
 	beatRefused atomic.Pointer[error] // Redis' answer to the last heartbeat; of nil = it took it, or gave none
 
@@ -75,15 +77,15 @@ func (s status) text() statusText {
 const readAtRest = time.Minute
 
 // run sends heartbeats until ctx ends, and reads those of the others before, at rest less often. The second one comes
-// early, since replicas may have begun at the same moment. A replica that becomes ready, or no longer is, reports it
-// in about a second, and one that begins to drain at once.
+// early, and the first five read, since replicas may have begun at the same moment. A replica that becomes ready, or no
+// longer is, reports it in about a second, and one that begins to drain at once.
 func (h *heartbeat) run(ctx context.Context, draining <-chan struct{}) {
 	var next time.Time
 	for ctx.Err() == nil {
 		if h.sent != h.status().text() || !time.Now().Before(next) {
 			next = time.Now().Add(lookEvery)
 			others, unread := []service.Replica(nil), error(nil)
-			reads := h.beats < 2 || h.unread || !h.atRest() || time.Since(h.read) >= readAtRest
+			reads := h.beats < 5 || h.unread || !h.atRest() || time.Since(h.read) >= readAtRest
 			if reads {
 				others, unread = h.readOthers(ctx)
 			}
@@ -98,7 +100,7 @@ func (h *heartbeat) run(ctx context.Context, draining <-chan struct{}) {
 					h.meet(others)
 				}
 				if h.beats++; h.beats > 1 {
-					next = time.Now().Add(beat.Near(h.clock.wall(), beatEvery))
+					next = time.Now().Add(beat.Near(h.clock.wall(), beatEvery) + h.apart)
 				}
 			}
 		}
@@ -142,7 +144,8 @@ func (h *heartbeat) beat(ctx context.Context) error {
 func (h *heartbeat) beatRefusal() error { return *h.beatRefused.Load() }
 
 // noteTwin notes whether another process has sent a heartbeat under this one's name since its own last one, and logs it
-// once. A heartbeat from before this process' first one may be that of its predecessor.
+// once. A heartbeat from before this process' first one may be that of its predecessor. Of two that send theirs at the
+// same moments, the one that writes first meets the other; by its distance from then on, both do.
 func (h *heartbeat) noteTwin(process string) {
 	if h.self.Process == "" || h.beats == 0 {
 		return
@@ -151,11 +154,12 @@ func (h *heartbeat) noteTwin(process string) {
 		if h.twin.IsZero() {
 			h.log.Warn("another process has the same name: give each its own name with --replica or POD_NAME",
 				"replica", h.self.Name)
+			h.apart = time.Second/10 + time.Duration(rand.Int64N(3e8))
 		}
 		h.twin = time.Now()
 	}
 	if time.Since(h.twin) > service.HeartbeatTimeout {
-		h.twin = time.Time{}
+		h.twin, h.apart = time.Time{}, 0
 	}
 }
 
