@@ -24,7 +24,7 @@
 -- Times are milliseconds, absolute ones on Redis' clock.
 -- returns {code, now, newest tick claimed before, newest tick settled as overlap (WON: newest tick that had succeeded before
 --          the first run of this one; 0 = none older than it), end of the last pause,
---          replica that claimed last, WON: token;
+--          replica that had claimed last, WON: token;
 --          PAUSED: the end of the pause that ends last, 0 = until it is resumed; `gaps`: what became of ticks that nobody fired
 --          and nobody has counted yet; when the ledger was born}
 -- The record is kept as '<tick> <token> <newest tick claimed before> <when it was claimed> <ARGV 8>', for as long as the run lives.
@@ -34,19 +34,18 @@ local limit = tonumber(string.match(policy, '^Allow:(%d+)$') or 0)   -- 0 = none
 local came, slot, member, older, listed = ARGV[9] or ARGV[3], ARGV[12] or '', ARGV[13] or '', ARGV[15] or '', #ARGV > 15
 
 local h = redis.call('HMGET', ledger, 'born', 'tick', 'runs', 'r:' .. uuid, 'behind', 'token', 'last', 'paused', 'pausedAll', 'pausedTo', 'gaps',
-  'succeeded', 'from')
+  'succeeded', 'from', 'overlap', 'by', 'handed')
 local claimed, runs, mine, behind = tonumber(h[2]) or 0, h[3] or '', h[4], h[5] or ''
 local token, last, pausedTo, gaps = tonumber(h[6]) or 0, h[7], tonumber(h[10]) or 0, h[11] or ''
-local from = h[13] or ''
+local from, overlap, by, handed = h[13] or '', h[14], h[15], h[16]
 
 local function answer(code, more)
   if code == 'WON' then
     local since = tonumber(string.match(from, ' ' .. ARGV[3] .. ':(%d+)') or 0)
     return {code, now, claimed, since < tick and since or 0, pausedTo, '', more, gaps, tonumber(h[1])}
   end
-  local told = redis.call('HMGET', ledger, 'overlap', 'by', 'handed') -- what only those ask for who have not won
-  if code == 'FIRED' and told[3] == ARGV[3] then code = 'DUE' end
-  return {code, now, claimed, tonumber(told[1]) or 0, pausedTo, told[2] or '', more or 0, gaps, tonumber(h[1]) or 0}
+  if code == 'FIRED' and handed == ARGV[3] then code = 'DUE' end
+  return {code, now, claimed, tonumber(overlap) or 0, pausedTo, by or '', more or 0, gaps, tonumber(h[1]) or 0}
 end
 
 if not h[1] then return answer('UNKNOWN') end              -- ledger new or lost: register first
@@ -151,7 +150,7 @@ if live or member == '' and (listed or behind ~= '' or #pauses > 0 or (ARGV[11] 
   local full = queues and waiting or limit > 0 and live and not listed
   if queues and not waiting then                           -- what has waited, or was given back, may be due and not have begun
     for _, m in ipairs(redis.call('ZRANGE', due, 0, 4999)) do
-      local whose, asked = string.match(m, '^%d+ (%S+) (%l+)')
+      local whose, asked = string.match(string.find(m, job, 1, true) and m or '', '^%d+ (%S+) (%l+)')
       if whose == job and asked ~= 'manual' and asked ~= 'backfill' then full = true end
     end
   end
@@ -188,6 +187,7 @@ if live or member == '' and (listed or behind ~= '' or #pauses > 0 or (ARGV[11] 
     end
     -- When Redis' memory is full this is refused, and the tick overlaps all the same. A Redis that is no master has no say.
     if type(said) == 'table' and said.err and not string.find(said.err, 'OOM', 1, true) then return said end
+    overlap = redis.call('HGET', ledger, 'overlap')        -- maybe this tick
     return answer('OVERLAP')
   end
 
@@ -243,6 +243,6 @@ local set = redis.call('SET', lock, uuid, 'NX', 'EX', math.ceil(ttl / 1000))
 if not set or redis.call('GET', lock) ~= uuid then return redis.error_reply('LOCKLOST the lock is not ours after SET NX') end
 if member ~= '' then
   redis.call('ZREM', due, member)
-  if redis.call('HGET', ledger, 'handed') == ARGV[3] then redis.call('HDEL', ledger, 'handed') end
+  if handed == ARGV[3] then redis.call('HDEL', ledger, 'handed') end
 end
 return answer('WON', token)

@@ -36,7 +36,7 @@ type Answer struct {
 	Since    time.Time // with Won: see Lease.Since
 	Overlap  time.Time // newest tick that was settled as overlapped
 	PausedTo time.Time // end of the last pause
-	Holder   string    // replica that claimed last
+	Holder   string    // replica that had claimed last
 	Until    time.Time // with Paused: when the pause ends; zero = until it is resumed
 	// Gaps are the times in which ticks were missed that no replica has counted yet (see Store.Book); "" = there are
 	// none.

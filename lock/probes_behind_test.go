@@ -183,7 +183,8 @@ func (p *prober) probeQueueOfDue() {
 	p.settles(run, "finish", "")
 	faster := p.claims(Queue, 3)
 	p.isTold(faster, Won)
-	p.isTold(p.claims(Queue, 4), Overlap)
+	full := p.claims(Queue, 4)
+	p.demand(p.isTold(full, Overlap).Overlap.Equal(full.Tick), "who has a tick refused for good is not told so")
 	p.settles(faster, "finish", "")
 	waited := p.claims(Queue, 2)
 	waited.Member = p.isDue()[0]
