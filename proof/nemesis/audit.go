@@ -37,7 +37,7 @@ type sheet struct {
 func (h *hour) account(to time.Time) sheet {
 	h.t.Helper()
 	t := trial{jobs: h.jobs, requests: h.app.Seen(), history: h.history.all(), ledgers: h.kept[2], record: h.record,
-		to: to, slots: 1, reserved: map[string]bool{}}
+		to: to, left: h.left, slots: 1, reserved: map[string]bool{}}
 	for _, plan := range h.plans {
 		t.reserved[plan.name] = !plan.slot
 	}

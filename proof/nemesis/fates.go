@@ -206,13 +206,16 @@ func (c *court) byID(id string) *run {
 	return nil
 }
 
+// itsFateIs begins a finding; the fate follows.
+const itsFateIs = "its run succeeded, and its fate is "
+
 // contradicted tells in what the fate of a tick is not what the app, the history and the nemesis know of it; "" = in
 // nothing.
 func (c *court) contradicted(tick time.Time, f *fate) string {
 	runs := started(c.byTick[tick])
 	for _, r := range runs {
 		if c.surelyDone(r) && (f.run != r.id || f.what != succeeded) {
-			return "its run succeeded, and its fate is " + f.what
+			return itsFateIs + f.what
 		}
 	}
 	if f.run != "" {

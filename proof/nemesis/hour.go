@@ -70,6 +70,7 @@ type hour struct {
 	began   time.Time
 	late    time.Duration // by how much the chapter began after its moment; play writes it
 	changed bool          // the second table is in force
+	left    time.Time     // when the replicas were told to end; play writes it
 	plans   []hourJob     // of both tables
 	course
 }
@@ -232,6 +233,7 @@ func (h *hour) play() (to time.Time) {
 	h.until(60)
 	to = time.Now()
 	time.Sleep(h.calm())
+	h.left = time.Now()
 	h.end()
 	h.check(h.history.read(ctx))
 	h.look(ctx)

@@ -402,6 +402,19 @@ func TestATickThatWaitedMayBePassedWhenRedisIsEmptied(t *testing.T) {
 	b.audited(t, "no fate", "no fate")
 }
 
+// The hour ends before the run in the way does. The tick that waited has no fate, the one behind it has.
+func TestATickThatWaitedWhenTheHourEndedIsNotRunAnyMore(t *testing.T) {
+	b := newBooks("queue", succeeded)
+	b.job.queue, b.last = true, 5
+	b.drop(3)
+	b.lasts(b.young, 3, 3.002, 5.1, succeeded)
+	b.row(b.young, overlapped, 5, 5) // behind that of second 4
+	b.left = at(5.05)
+	b.audited(t)
+	b.left = at(5.6)
+	b.audited(t, "overlapped, and no run was in its way")
+}
+
 func TestAChangedScheduleHasNoFatesBesideTheReload(t *testing.T) {
 	b := newBooks(theSqueezed, succeeded)
 	b.drop(1)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -106,11 +107,16 @@ var lateness = []string{"started late", "started although a newer tick was due",
 
 const fewLate = 5
 
+// ofALostLease reports whether a finding may follow from a lease that was lost: its run had ended for the app alone, and
+// a job that is run again has a second one.
+func ofALostLease(what string, again bool) bool {
+	return what == itsFateIs+lostLock || again && (what == "double" || strings.HasPrefix(what, itsFateIs))
+}
+
 // late reports whether a finding may be the machine's fault, and for how long it stood still near the tick, from before
-// its claim until a takeover of its run would be over. A double of a job that is run again may follow from a lease that
-// was lost.
+// its claim until a takeover of its run would be over.
 func (w *world) late(r *record, f finding) (stood time.Duration, late bool) {
-	if !slices.Contains(lateness, f.what) && !(f.what == "double" && w.job(f.job).again) {
+	if !slices.Contains(lateness, f.what) && !ofALostLease(f.what, w.job(f.job).again) {
 		return 0, false
 	}
 	end := f.tick

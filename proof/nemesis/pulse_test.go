@@ -26,6 +26,10 @@ func TestWhatIsLateWhileTheMachineStandsStillIsNoViolation(t *testing.T) {
 		{9.8, 10.2, finding{what: "settled other than once", job: brief.name, tick: at(10)}, false},
 		{9.8, 10.2, finding{what: "double", job: again.name, tick: at(10)}, true},
 		{9.8, 10.2, finding{what: unharmed, job: brief.name, tick: at(10)}, true}, // its lease was not renewed
+		{9.8, 10.2, finding{what: itsFateIs + lostLock, job: brief.name, tick: at(10)}, true},
+		{9.8, 10.2, finding{what: itsFateIs + interrupted, job: brief.name, tick: at(10)}, false},
+		{9.8, 10.2, finding{what: itsFateIs + succeeded, job: again.name, tick: at(10)}, true}, // that of its second run
+		{5, 6, finding{what: itsFateIs + succeeded, job: again.name, tick: at(10)}, false},
 		{5, 6, finding{what: unharmed, job: brief.name, tick: at(10)}, false},
 		{5, 6, lost, false},
 		{40, 41, lost, false},
