@@ -40,10 +40,11 @@ type looker struct {
 
 func (l *looker) run(ctx context.Context) {
 	for l.wait(ctx) {
-		if l.store.Resting.Store(l.rests()); !l.store.Resting.Load() {
+		if !l.rests() {
 			l.look(ctx)
 			l.redis.announce()
 		}
+		l.store.Resting.Store(l.rests())
 		l.steps.check()
 		if l.redis.up {
 			l.steps.catchUp()
@@ -142,9 +143,8 @@ func (l *looker) look(ctx context.Context) {
 func (l *looker) nextLook(seen service.Snapshot) time.Time {
 	switch {
 	case seen.NextTimer.IsZero(), !seen.Next.IsZero() && seen.Next.Before(seen.NextTimer),
-		l.deferred.isDeferred(service.TimerJobs):
-		return seen.Next
-	case l.dueTicks.line[service.TimerJobs] != nil, l.timers.firing.Load() >= timersAtOnce:
+		l.deferred.isDeferred(service.TimerJobs), l.dueTicks.line[service.TimerJobs] != nil,
+		l.timers.firing.Load() >= timersAtOnce:
 		return seen.Next
 	}
 	return seen.NextTimer

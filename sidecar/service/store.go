@@ -23,7 +23,7 @@ type Store struct {
 
 // state is what copies of a Store share.
 type state struct {
-	Resting    atomic.Bool // the caller of Looks needs none for now: Listen costs less
+	Resting    atomic.Bool // the caller of Looks needs none beyond those that it makes at rest: Listen costs less
 	listens    atomic.Bool // see Listens
 	reportGone atomic.Bool // Redis has no report of this replica
 }
