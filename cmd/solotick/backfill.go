@@ -17,7 +17,6 @@ import (
 
 func (a *app) backfillCommand() *cobra.Command {
 	var (
-		o    output
 		by   author
 		from moment
 		to   = moment{end: true}
@@ -25,7 +24,7 @@ func (a *app) backfillCommand() *cobra.Command {
 		anew bool
 		yes  bool
 	)
-	c := &cobra.Command{
+	c := a.outputFlag(&cobra.Command{
 		Use:   "backfill JOB --from TIME --to TIME",
 		Short: "Run a job for past ticks",
 		Long: fmt.Sprintf(`Run a job once for each tick that its schedule has from --from (inclusive) to --to
@@ -67,11 +66,10 @@ request from its store, and does the work only for ticks that it has not seen. T
 						return err
 					}
 				}
-				return a.backfill(ctx, op.as(by, false), j.Name, ticks, dry, anew, o)
+				return a.backfill(ctx, op.as(by, false), j.Name, ticks, dry, anew)
 			})
 		},
-	}
-	o.flag(c)
+	})
 	by.flags(c, "events")
 	c.Flags().Var(&from, "from", "first `time`, inclusive"+timeOfJobHelp)
 	c.Flags().Var(&to, "to", "last `time`, exclusive; in the same forms")
@@ -107,7 +105,7 @@ type backfillJSON struct {
 }
 
 func (a *app) backfill(
-	ctx context.Context, op *operator, job string, ticks []time.Time, dry, anew bool, o output,
+	ctx context.Context, op *operator, job string, ticks []time.Time, dry, anew bool,
 ) error {
 	result := backfillJSON{Job: job, Ticks: []string{}, DryRun: dry}
 	for _, t := range ticks {
@@ -122,7 +120,7 @@ func (a *app) backfill(
 			a.warnIfNoReplica(ctx, op)
 		}
 	}
-	if o == "json" {
+	if a.output == "json" {
 		return a.printJSON(result)
 	}
 	for _, t := range result.Ticks {

@@ -11,13 +11,12 @@ import (
 
 func (a *app) cancelCommand() *cobra.Command {
 	var (
-		o   output
 		by  author
 		run string
 
 		waiting bool
 	)
-	c := &cobra.Command{
+	c := a.outputFlag(&cobra.Command{
 		Use:   "cancel JOB",
 		Short: "End the live runs of a job",
 		Long: `End the live runs of a job, or one of them: the request to the app is closed, a command gets TERM, and
@@ -36,17 +35,16 @@ cannot be cancelled.`,
 		Args:              oneJob,
 		ValidArgsFunction: a.completeJobs(1),
 		RunE: a.onRedis(func(ctx context.Context, op *operator, args []string) error {
-			return a.cancel(ctx, op.as(by, false), args[0], run, waiting, o)
+			return a.cancel(ctx, op.as(by, false), args[0], run, waiting)
 		}),
-	}
-	o.flag(c)
+	})
 	by.flags(c, "events")
 	c.Flags().StringVar(&run, "run", "", "only the run with this `id`, or the first 8 characters of it")
 	c.Flags().BoolVar(&waiting, "waiting", false, "drop what waits by hand, and end no run")
 	return c
 }
 
-func (a *app) cancel(ctx context.Context, op *operator, name, run string, waiting bool, o output) error {
+func (a *app) cancel(ctx context.Context, op *operator, name, run string, waiting bool) error {
 	if _, err := op.Cancellable(ctx, name); err != nil {
 		return err
 	}
@@ -54,7 +52,7 @@ func (a *app) cancel(ctx context.Context, op *operator, name, run string, waitin
 	if err != nil {
 		return err
 	}
-	if o == "json" {
+	if a.output == "json" {
 		return a.printJSON(view.NewCancelled(name, runs, waited))
 	}
 	for _, tick := range waited {

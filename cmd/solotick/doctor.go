@@ -11,8 +11,7 @@ import (
 )
 
 func (a *app) doctorCommand() *cobra.Command {
-	var o output
-	c := &cobra.Command{
+	return a.outputFlag(&cobra.Command{
 		Use:   "doctor",
 		Short: "Look at Redis as the replicas rely on it, and say what is wrong",
 		Long: `Look at the Redis of a service as its replicas rely on it: the connection, the rights of its user, round
@@ -35,10 +34,9 @@ The exit code is 1 if there is a problem, also if Redis cannot be reached. Warni
 				return err
 			}
 			defer op.close()
-			return a.doctor(ctx, op, at, o)
+			return a.doctor(ctx, op, at)
 		},
-	}
-	return o.flag(c)
+	})
 }
 
 // doctorJSON is the output of `doctor -o json`, a contract: see docs/cli-json.md.
@@ -50,7 +48,7 @@ type doctorJSON struct {
 	Findings []service.Finding `json:"findings"`
 }
 
-func (a *app) doctor(ctx context.Context, op *operator, at string, o output) error {
+func (a *app) doctor(ctx context.Context, op *operator, at string) error {
 	d := doctorJSON{Service: op.Table().Service, Redis: at, Findings: op.Store.Examine(ctx)}
 	for _, f := range d.Findings {
 		switch f.Level {
@@ -60,7 +58,7 @@ func (a *app) doctor(ctx context.Context, op *operator, at string, o output) err
 			d.Warnings++
 		}
 	}
-	err := a.answer(o, d, a.doctorLines(&d)...)
+	err := a.answer(d, a.doctorLines(&d)...)
 	if err == nil && d.Problems > 0 {
 		err = &failure{code: exitProblem} // the output shows the problems
 	}

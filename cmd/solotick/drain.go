@@ -24,11 +24,10 @@ const answerLimit = 5 * time.Second
 
 func (a *app) drainCommand() *cobra.Command {
 	var (
-		o       output
 		admin   string
 		timeout = length{example: "20s"}
 	)
-	c := &cobra.Command{
+	c := a.outputFlag(&cobra.Command{
 		Use:   "drain",
 		Short: "Make the replica on this machine take no more ticks, and wait for its runs",
 		Long: `Make the replica on this machine take no more ticks, for good, and wait until its runs have ended. The
@@ -45,16 +44,15 @@ The exit code is 0 if the replica has drained, and 3 if the timeout passes first
 		RunE: func(*cobra.Command, []string) error {
 			ctx, stop := interruptible()
 			defer stop()
-			return a.drain(ctx, admin, timeout.Duration, o)
+			return a.drain(ctx, admin, timeout.Duration)
 		},
-	}
-	o.flag(c)
+	})
 	c.Flags().StringVar(&admin, "admin", "", "`address` of the replica's admin API (default: the table's)")
 	c.Flags().Var(&timeout, "timeout", "wait for this `duration` at most (default: until it has drained)")
 	return c
 }
 
-func (a *app) drain(ctx context.Context, admin string, timeout time.Duration, o output) error {
+func (a *app) drain(ctx context.Context, admin string, timeout time.Duration) error {
 	if admin == "" {
 		t, err := a.read()
 		if f := new(failure); errors.As(err, &f) {
@@ -83,7 +81,7 @@ func (a *app) drain(ctx context.Context, admin string, timeout time.Duration, o 
 	if err != nil {
 		return err
 	}
-	if o == "json" {
+	if a.output == "json" {
 		if err := a.printJSON(got); err != nil {
 			return err
 		}
@@ -92,7 +90,7 @@ func (a *app) drain(ctx context.Context, admin string, timeout time.Duration, o 
 	if !got.Drained {
 		return cannot("", "runs of %s have not ended after %s; the drain goes on", text.OneLine(got.Replica), took)
 	}
-	if o != "json" {
+	if a.output != "json" {
 		fmt.Fprintf(a.out, "drained %s after %s\n", text.OneLine(got.Replica), took)
 	}
 	return nil

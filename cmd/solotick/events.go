@@ -16,11 +16,8 @@ import (
 const maxActs = 1000
 
 func (a *app) eventsCommand() *cobra.Command {
-	var (
-		o output
-		n int
-	)
-	c := &cobra.Command{
+	var n int
+	c := a.outputFlag(&cobra.Command{
 		Use:   "events [JOB]",
 		Short: "Show who paused, triggered or cancelled what, and why",
 		Long: `Show the newest requests by hand that had an effect, for one job or for all jobs, the newest first: who
@@ -37,16 +34,15 @@ made them, when and why. Redis keeps about a thousand. Runs of the schedule are 
 				return oneJob(c, args)
 			}
 			return a.withOperator(func(ctx context.Context, op *operator) error {
-				return a.events(ctx, op, strings.Join(args, ""), n, o)
+				return a.events(ctx, op, strings.Join(args, ""), n)
 			})
 		},
-	}
-	o.flag(c)
+	})
 	c.Flags().IntVarP(&n, "count", "n", 20, "at most `number` requests")
 	return c
 }
 
-func (a *app) events(ctx context.Context, op *operator, job string, n int, o output) error {
+func (a *app) events(ctx context.Context, op *operator, job string, n int) error {
 	acts, err := op.Acts(ctx, job, n)
 	if err != nil {
 		return err
@@ -67,7 +63,7 @@ func (a *app) events(ctx context.Context, op *operator, job string, n int, o out
 			g.note(act.Reason)
 		}
 	}
-	return a.answer(o, view.NewEvents(acts), g.lines()...)
+	return a.answer(view.NewEvents(acts), g.lines()...)
 }
 
 // actWords says what a request was about, besides its job.

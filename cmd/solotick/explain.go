@@ -94,7 +94,7 @@ func newExplained(exprs []string, o schedule.Options, after, end time.Time, n in
 	return e, nil
 }
 
-func (a *app) explainSchedule(expr string, f explainFlags, after, end time.Time, n int, o output) error {
+func (a *app) explainSchedule(expr string, f explainFlags, after, end time.Time, n int) error {
 	options := schedule.Options{TimeZone: f.timeZone, Job: f.name}
 	e, err := newExplained([]string{expr}, options, after, end, n)
 	if err != nil {
@@ -106,10 +106,10 @@ func (a *app) explainSchedule(expr string, f explainFlags, after, end time.Time,
 	case len(e.at) == 0:
 		fmt.Fprintln(a.err, "note: the schedule has no more ticks")
 	}
-	return a.printExplained([]explainedJSON{e}, o)
+	return a.printExplained([]explainedJSON{e})
 }
 
-func (a *app) explainJobs(jobs []config.Job, after, end time.Time, to string, n int, o output) error {
+func (a *app) explainJobs(jobs []config.Job, after, end time.Time, to string, n int) error {
 	rows := []explainedJSON{}
 	for _, j := range jobs {
 		if j.Schedule == nil {
@@ -130,11 +130,11 @@ func (a *app) explainJobs(jobs []config.Job, after, end time.Time, to string, n 
 		}
 		rows = append(rows, e)
 	}
-	return a.printExplained(rows, o)
+	return a.printExplained(rows)
 }
 
-func (a *app) printExplained(rows []explainedJSON, o output) error {
-	if o == "json" {
+func (a *app) printExplained(rows []explainedJSON) error {
+	if a.output == "json" {
 		return a.printJSON(rows)
 	}
 	for i, e := range rows {

@@ -25,12 +25,11 @@ const (
 
 func (a *app) historyCommand() *cobra.Command {
 	var (
-		o            output
 		n            int
 		q            service.Search
 		since, until moment
 	)
-	c := &cobra.Command{
+	c := a.outputFlag(&cobra.Command{
 		Use: "history [JOB]...",
 		// The names that other tools have for it.
 		SuggestFor: []string{"logs", "log", "runs"},
@@ -64,11 +63,10 @@ limits them.`,
 				if until.given() && !q.Since.Before(q.Until) {
 					return usage("", "--since %s is not before --until %s", since.text, until.text)
 				}
-				return a.history(ctx, op, q, n, o)
+				return a.history(ctx, op, q, n)
 			})
 		},
-	}
-	o.flag(c)
+	})
 	f := c.Flags()
 	f.IntVarP(&n, "count", "n", 20, "at most `number` runs")
 	f.BoolVar(&q.Failed, "failed", false, "only runs that failed")
@@ -96,16 +94,16 @@ func areOutcomes(words []string) error {
 	return nil
 }
 
-func (a *app) history(ctx context.Context, op *operator, q service.Search, n int, o output) error {
+func (a *app) history(ctx context.Context, op *operator, q service.Search, n int) error {
 	q.Limit = n
-	if !q.Failed && o != "json" {
+	if !q.Failed && a.output != "json" {
 		q.Limit = min(handoversPerTick*n, maxHistory)
 	}
 	entries, err := op.Search(ctx, q)
 	if err != nil {
 		return err
 	}
-	if o == "json" {
+	if a.output == "json" {
 		return a.printJSON(view.NewEntries(entries, op.Table()))
 	}
 	columns, _ := terminal(a.out)

@@ -36,11 +36,10 @@ job in the table.`,
 
 func (a *app) jobApplyCommand() *cobra.Command {
 	var (
-		o    output
 		by   author
 		file string
 	)
-	c := &cobra.Command{
+	c := a.outputFlag(&cobra.Command{
 		Use:   "apply {FILE | -f FILE}",
 		Short: "Create or change a dynamic job",
 		Long: `Create or change a dynamic job. The file holds one job with its name and the same keys as in the table,
@@ -58,11 +57,10 @@ in YAML or JSON; - is standard input. ${…} in the file is plain text, not a va
 				return err
 			}
 			return a.withOperator(func(ctx context.Context, op *operator) error {
-				return a.applyJob(ctx, op.as(by, false), j, o)
+				return a.applyJob(ctx, op.as(by, false), j)
 			})
 		},
-	}
-	o.flag(c)
+	})
 	by.flags(c, "events")
 	c.Flags().StringVarP(&file, "file", "f", "", "`file` with the job; - is standard input")
 	return c
@@ -130,7 +128,7 @@ func (a *app) inFile(file string, problems config.Problems) error {
 // variable matches what would be a variable in a table.
 var variable = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)(:-[^}]*)?\}`)
 
-func (a *app) applyJob(ctx context.Context, op *operator, j *config.Job, o output) error {
+func (a *app) applyJob(ctx context.Context, op *operator, j *config.Job) error {
 	created, err := op.SetJob(ctx, j)
 	if err != nil {
 		return err
@@ -140,21 +138,19 @@ func (a *app) applyJob(ctx context.Context, op *operator, j *config.Job, o outpu
 	}
 	a.warnIfNoReplica(ctx, op)
 	said := map[bool]string{true: "created", false: "applied"}[created]
-	return a.answer(o, view.SetJob{Job: j.Name, Created: created}, said+" "+j.Name)
+	return a.answer(view.SetJob{Job: j.Name, Created: created}, said+" "+j.Name)
 }
 
 func (a *app) jobListCommand() *cobra.Command {
-	var o output
-	c := &cobra.Command{
+	return a.outputFlag(&cobra.Command{
 		Use:     "list",
 		Short:   "Show the dynamic jobs",
 		Example: `  solotick job list -c table.yaml`,
 		Args:    noArguments,
 		RunE: a.onRedis(func(ctx context.Context, op *operator, _ []string) error {
-			return a.listJobs(ctx, op, o)
+			return a.listJobs(ctx, op)
 		}),
-	}
-	return o.flag(c)
+	})
 }
 
 // madeJobJSON is one row of `job list -o json`, a contract: see docs/cli-json.md.
@@ -167,7 +163,7 @@ type madeJobJSON struct {
 	Definition json.RawMessage `json:"definition"`
 }
 
-func (a *app) listJobs(ctx context.Context, op *operator, o output) error {
+func (a *app) listJobs(ctx context.Context, op *operator) error {
 	all, err := op.Jobs(ctx)
 	if err != nil {
 		return err
@@ -188,12 +184,11 @@ func (a *app) listJobs(ctx context.Context, op *operator, o output) error {
 		}
 		g.add(j.Name, j.Schedule.String(), j.TimeZone, shown)
 	}
-	return a.answer(o, rows, g.lines()...)
+	return a.answer(rows, g.lines()...)
 }
 
 func (a *app) jobGetCommand() *cobra.Command {
-	var o output
-	c := &cobra.Command{
+	return a.outputFlag(&cobra.Command{
 		Use:   "get NAME",
 		Short: "Show the definition of a dynamic job",
 		Long: `Show the definition of a dynamic job, in JSON that job apply -f accepts. It includes the job's headers
@@ -208,16 +203,12 @@ and body, with any secrets in them.`,
 			}
 			return a.printJSON(view.Definition(j))
 		}),
-	}
-	return o.flag(c)
+	})
 }
 
 func (a *app) jobRmCommand() *cobra.Command {
-	var (
-		o  output
-		by author
-	)
-	c := &cobra.Command{
+	var by author
+	c := a.outputFlag(&cobra.Command{
 		Use:     "rm NAME",
 		Short:   "Delete a dynamic job",
 		Long:    `Delete a dynamic job. Its runs that are under way go on to their end.`,
@@ -227,10 +218,9 @@ func (a *app) jobRmCommand() *cobra.Command {
 			if err := op.as(by, false).DeleteJob(ctx, args[0]); err != nil {
 				return err
 			}
-			return a.answer(o, view.DeletedJob{Job: args[0], Deleted: true}, "deleted "+args[0])
+			return a.answer(view.DeletedJob{Job: args[0], Deleted: true}, "deleted "+args[0])
 		}),
-	}
-	o.flag(c)
+	})
 	by.flags(c, "events")
 	return c
 }

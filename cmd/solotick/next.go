@@ -17,13 +17,12 @@ const maxNext = 100_000
 
 func (a *app) nextCommand() *cobra.Command {
 	var (
-		o    output
 		n    int
 		from moment
 		to   = moment{ahead: true}
 		ex   explainFlags
 	)
-	c := &cobra.Command{
+	c := a.outputFlag(&cobra.Command{
 		Use:   "next [JOB]...",
 		Short: "Show the next ticks of each job",
 		Long: `Show the next ticks of all jobs, or of the named jobs, sorted by time. Ticks are nominal times, without
@@ -53,7 +52,7 @@ With --explain, also say in words what each schedule means, and what it does whe
 				return err
 			}
 			if ex.alone(args) {
-				return a.explainSchedule(args[0], ex, after, end, n, o)
+				return a.explainSchedule(args[0], ex, after, end, n)
 			}
 			t, err := a.read()
 			if err != nil {
@@ -64,17 +63,16 @@ With --explain, also say in words what each schedule means, and what it does whe
 				return err
 			}
 			if ex.explain {
-				return a.explainJobs(jobs, after, end, to.text, n, o)
+				return a.explainJobs(jobs, after, end, to.text, n)
 			}
 			rows, err := next(jobs, after, end, n)
 			if err != nil {
 				return err
 			}
 			a.explainNone(jobs, rows, to.text)
-			return a.printNext(rows, o)
+			return a.printNext(rows)
 		},
-	}
-	o.flag(c)
+	})
 	c.Flags().IntVarP(&n, "count", "n", 5, "ticks for each job, at most `number`")
 	c.Flags().Var(&to, "to", "only ticks before this `time`"+timeAheadHelp)
 	c.Flags().Var(&from, "from", "only ticks after this `time`"+timeHelp+" (default now)")
@@ -166,8 +164,8 @@ func (a *app) explainNone(jobs []config.Job, rows []tickJSON, to string) {
 	}
 }
 
-func (a *app) printNext(rows []tickJSON, o output) error {
-	if o == "json" {
+func (a *app) printNext(rows []tickJSON) error {
+	if a.output == "json" {
 		return a.printJSON(rows)
 	}
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)

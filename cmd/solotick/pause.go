@@ -21,11 +21,8 @@ type pauseFlags struct {
 }
 
 func (a *app) pauseCommand() *cobra.Command {
-	var (
-		o output
-		f = pauseFlags{until: moment{ahead: true}, span: length{example: "2h"}}
-	)
-	c := &cobra.Command{
+	f := pauseFlags{until: moment{ahead: true}, span: length{example: "2h"}}
+	c := a.outputFlag(&cobra.Command{
 		Use:   "pause {JOB... | --all} --reason TEXT",
 		Short: "Pause jobs on all replicas",
 		Long: `Pause jobs on all replicas until they are resumed or the given time is reached. Replicas skip the ticks
@@ -48,11 +45,10 @@ A pause is lost if Redis loses its data; to be sure, set suspend: true in the ta
 				if err != nil {
 					return err
 				}
-				return a.pause(ctx, op.as(f.author, f.all), jobs, f, o)
+				return a.pause(ctx, op.as(f.author, f.all), jobs, f)
 			})
 		},
-	}
-	o.flag(c)
+	})
 	c.Flags().BoolVar(&f.all, "all", false, "all jobs, with the dynamic ones")
 	f.author.flags(c, "status and events")
 	c.Flags().Var(&f.until, "until", "end of the pause: `time`"+timeAheadHelp+" (default: until it is resumed)")
@@ -82,7 +78,7 @@ func (f *pauseFlags) end(ctx context.Context, op *operator) (time.Time, error) {
 	return until, nil
 }
 
-func (a *app) pause(ctx context.Context, op *operator, jobs []string, f pauseFlags, o output) error {
+func (a *app) pause(ctx context.Context, op *operator, jobs []string, f pauseFlags) error {
 	until, err := f.end(ctx, op)
 	if err != nil {
 		return err
@@ -93,12 +89,12 @@ func (a *app) pause(ctx context.Context, op *operator, jobs []string, f pauseFla
 			return err
 		}
 		rows = append(rows, view.NewPaused(job, f.reason, until))
-		if o != "json" {
+		if a.output != "json" {
 			fmt.Fprintf(a.out, "paused %s %s: %s\n", job, untilWords(until), f.reason)
 		}
 		return nil
 	})
-	return a.printEach(rows, o, failed)
+	return a.printEach(rows, failed)
 }
 
 func untilWords(until time.Time) string {
@@ -124,8 +120,8 @@ func each(jobs []string, act func(job string) error) error {
 }
 
 // printEach prints the rows of the jobs that succeeded, if the output is JSON, and returns the error of the others.
-func (a *app) printEach(rows any, o output, failed error) error {
-	if o == "json" {
+func (a *app) printEach(rows any, failed error) error {
+	if a.output == "json" {
 		if err := a.printJSON(rows); err != nil {
 			return err
 		}

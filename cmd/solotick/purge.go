@@ -8,11 +8,8 @@ import (
 )
 
 func (a *app) purgeCommand() *cobra.Command {
-	var (
-		o          output
-		yes, force bool
-	)
-	c := &cobra.Command{
+	var yes, force bool
+	c := a.outputFlag(&cobra.Command{
 		Use:   "purge --yes",
 		Short: "Remove all that Redis keeps of a service",
 		Long: `Remove all keys of a service from Redis, for good: claims, locks, history, pauses, timers and dynamic
@@ -28,10 +25,9 @@ the service's hash slot is scanned.`,
   solotick purge -c table.yaml --yes -o json`,
 		Args: noArguments,
 		RunE: a.onRedis(func(ctx context.Context, op *operator, _ []string) error {
-			return a.purge(ctx, op, yes, force, o)
+			return a.purge(ctx, op, yes, force)
 		}),
-	}
-	o.flag(c)
+	})
 	c.Flags().BoolVar(&yes, "yes", false, "remove the keys, and do not only count them")
 	c.Flags().BoolVar(&force, "force", false, "remove them even while replicas of the service live")
 	return c
@@ -44,7 +40,7 @@ type purgeJSON struct {
 	Removed int    `json:"removed"`
 }
 
-func (a *app) purge(ctx context.Context, op *operator, yes, force bool, o output) error {
+func (a *app) purge(ctx context.Context, op *operator, yes, force bool) error {
 	p := purgeJSON{Service: op.Table().Service}
 	var err error
 	if p.Keys, err = op.Purgeable(ctx, force); err != nil {
@@ -55,7 +51,7 @@ func (a *app) purge(ctx context.Context, op *operator, yes, force bool, o output
 			"service %s has %s in Redis, and purge removes nothing without --yes", p.Service, plural(p.Keys, "key"))
 	}
 	text := func(format string, args ...any) {
-		if o != "json" {
+		if a.output != "json" {
 			fmt.Fprintf(a.out, format, args...)
 		}
 	}
@@ -72,7 +68,7 @@ func (a *app) purge(ctx context.Context, op *operator, yes, force bool, o output
 			fmt.Fprintf(a.err, "note: meanwhile, a replica or an app has written %s\n", plural(left, "key"))
 		}
 	}
-	if o == "json" {
+	if a.output == "json" {
 		return a.printJSON(p)
 	}
 	return nil

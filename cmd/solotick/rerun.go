@@ -11,13 +11,12 @@ import (
 
 func (a *app) rerunCommand() *cobra.Command {
 	var (
-		o     output
 		by    author
 		wait  waitFlags
 		tick  = moment{tick: true}
 		force bool
 	)
-	c := &cobra.Command{
+	c := a.outputFlag(&cobra.Command{
 		Use:   "rerun JOB",
 		Short: "Run a failed tick again",
 		Long: `Run a tick of the job's schedule again, on one of the replicas, even if the job is paused: the newest
@@ -31,10 +30,9 @@ With --wait the exit code is 0 only if the run succeeded.`,
 		Args:              oneJob,
 		ValidArgsFunction: a.completeJobs(1),
 		RunE: a.onRedis(func(ctx context.Context, op *operator, args []string) error {
-			return a.rerun(ctx, op.as(by, false), args[0], tick, force, wait, o)
+			return a.rerun(ctx, op.as(by, false), args[0], tick, force, wait)
 		}),
-	}
-	o.flag(c)
+	})
 	by.flags(c, "events")
 	wait.flags(c)
 	c.Flags().Var(&tick, "tick", "`time` of the tick"+timeOfJobHelp+" (default: the newest tick that failed)")
@@ -43,7 +41,7 @@ With --wait the exit code is 0 only if the run succeeded.`,
 }
 
 func (a *app) rerun(ctx context.Context, op *operator, name string, given moment, force bool,
-	wait waitFlags, o output) error {
+	wait waitFlags) error {
 	j, err := op.Claimed(ctx, name)
 	if err != nil {
 		return err
@@ -60,8 +58,8 @@ func (a *app) rerun(ctx context.Context, op *operator, name string, given moment
 	if err != nil {
 		return err
 	}
-	if o != "json" {
+	if a.output != "json" {
 		fmt.Fprintf(a.out, "rerunning %s: tick %s, request %s\n", name, view.Stamp(due.Tick), due.Nonce)
 	}
-	return a.asked(ctx, op, due, before, wait, o)
+	return a.asked(ctx, op, due, before, wait)
 }

@@ -12,11 +12,10 @@ import (
 
 func (a *app) resumeCommand() *cobra.Command {
 	var (
-		o   output
 		by  author
 		all bool
 	)
-	c := &cobra.Command{
+	c := a.outputFlag(&cobra.Command{
 		Use:   "resume {JOB... | --all}",
 		Short: "Resume paused jobs",
 		Long: `Resume paused jobs. The ticks of the pause stay skipped: a job goes on with its next tick.
@@ -34,17 +33,16 @@ the jobs that match it.`,
 				if err != nil {
 					return err
 				}
-				return a.resume(ctx, op.as(by, all), jobs, all, o)
+				return a.resume(ctx, op.as(by, all), jobs, all)
 			})
 		},
-	}
-	o.flag(c)
+	})
 	by.flags(c, "events")
 	c.Flags().BoolVar(&all, "all", false, "end the pause of pause --all, for all jobs")
 	return c
 }
 
-func (a *app) resume(ctx context.Context, op *operator, jobs []string, all bool, o output) error {
+func (a *app) resume(ctx context.Context, op *operator, jobs []string, all bool) error {
 	by := map[bool]string{true: " by pause --all"}[all]
 	rows := []view.Resumed{}
 	failed := each(jobs, func(job string) error {
@@ -53,14 +51,14 @@ func (a *app) resume(ctx context.Context, op *operator, jobs []string, all bool,
 			return err
 		}
 		rows = append(rows, view.Resumed{Job: job, Resumed: resumed})
-		if o != "json" {
+		if a.output != "json" {
 			said := map[bool]string{true: "resumed " + job, false: job + " was not paused" + by}[resumed]
 			fmt.Fprintln(a.out, said)
 		}
 		return nil
 	})
 	a.noteStillPaused(ctx, op, jobs)
-	return a.printEach(rows, o, failed)
+	return a.printEach(rows, failed)
 }
 
 // ofWords says whose pause it is; "" if that is not known.

@@ -28,6 +28,7 @@ type app struct {
 	out, err  io.Writer
 	config    string
 	redis     string
+	output    string // text or json
 	service   string // in place of a table
 	replica   string // this and the rest are of run alone
 	addresses addresses
@@ -203,21 +204,17 @@ func secondsInJSON(_ []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// output is the -o flag.
-type output string
-
-func (o *output) flag(c *cobra.Command) *cobra.Command {
-	c.Flags().StringVarP((*string)(o), "output", "o", "text", "`format` of the output: text or json")
+// outputFlag adds -o to a verb that can print JSON.
+func (a *app) outputFlag(c *cobra.Command) *cobra.Command {
+	c.Flags().StringVarP(&a.output, "output", "o", "text", "`format` of the output: text or json")
 	offer(c, "output", "text", "json")
-	checks(c, o.check)
+	checks(c, func() error {
+		if a.output != "text" && a.output != "json" {
+			return usage("-o json", "--output %q is neither text nor json", a.output)
+		}
+		return nil
+	})
 	return c
-}
-
-func (o *output) check() error {
-	if *o != "text" && *o != "json" {
-		return usage("-o json", "--output %q is neither text nor json", string(*o))
-	}
-	return nil
 }
 
 // checks has a command check its flags before it runs.

@@ -14,12 +14,11 @@ import (
 type statusFlags struct {
 	job                 []string // at most one; none = all jobs
 	failed, wide, check bool
-	output              output
 }
 
 func (a *app) statusCommand() *cobra.Command {
 	var f statusFlags
-	c := &cobra.Command{
+	c := a.outputFlag(&cobra.Command{
 		Use: "status [JOB]",
 		// The names that other tools have for it.
 		SuggestFor: []string{"list", "ps", "get", "show"},
@@ -48,8 +47,7 @@ Output on a terminal is coloured unless NO_COLOR is set or TERM is dumb.`,
 			}
 			return a.withOperator(func(ctx context.Context, op *operator) error { return a.status(ctx, op, f) })
 		},
-	}
-	f.output.flag(c)
+	})
 	c.Flags().BoolVar(&f.failed, "failed", false, "only jobs that need a person: failing, overdue, missed")
 	c.Flags().BoolVar(&f.wide, "wide", false,
 		"whole names of replicas, and schedules, owners and run ids; lines may be wider than the terminal")
@@ -63,7 +61,7 @@ func (a *app) status(ctx context.Context, op *operator, f statusFlags) error {
 		return operatorFailure(err)
 	}
 	s := a.showing(look, f)
-	err = a.answer(f.output, s.json(), s.lines()...)
+	err = a.answer(s.json(), s.lines()...)
 	if err == nil && f.check && s.bad() {
 		return &failure{code: exitProblem}
 	}

@@ -50,7 +50,6 @@ type timerFlags struct {
 
 func (a *app) timerSetCommand() *cobra.Command {
 	var (
-		o       output
 		f       timerFlags
 		headers []string
 		file    string
@@ -59,7 +58,7 @@ func (a *app) timerSetCommand() *cobra.Command {
 		after   = length{example: "48h"}
 		timeout = length{example: "5m"}
 	)
-	c := &cobra.Command{
+	c := a.outputFlag(&cobra.Command{
 		Use:   "set ID {{--at TIME | --after DURATION} --url URL | -f FILE}",
 		Short: "Send a request once, at a given time",
 		Long: `One of the replicas sends the request once, at the given time or after the given duration. Setting the
@@ -75,7 +74,7 @@ request is sent at once.`,
 		Args: oneID,
 		RunE: func(c *cobra.Command, args []string) error {
 			if file != "" {
-				return a.setTimerOf(c, args[0], file, o)
+				return a.setTimerOf(c, args[0], file)
 			}
 			if at.given() == (after.Duration > 0) {
 				return usage("--after 48h", "a timer needs either --at or --after")
@@ -95,11 +94,10 @@ request is sent at once.`,
 				if at.given() {
 					f.At = at.read(op.now(), time.UTC).First.Format(time.RFC3339Nano)
 				}
-				return a.setTimer(ctx, op, args[0], f, o)
+				return a.setTimer(ctx, op, args[0], f)
 			})
 		},
-	}
-	o.flag(c)
+	})
 	flags := c.Flags()
 	flags.StringVarP(&file, "file", "f", "", "`file` with the timer, instead of the other flags; - is standard input")
 	flags.Var(&at, "at", "when: `time`"+timeAheadHelp+"; at once if it has passed")
@@ -139,7 +137,7 @@ func readHeaders(lines []string) (map[string]string, error) {
 	return headers, nil
 }
 
-func (a *app) setTimer(ctx context.Context, op *operator, id string, f timerFlags, o output) error {
+func (a *app) setTimer(ctx context.Context, op *operator, id string, f timerFlags) error {
 	source, err := json.Marshal(f)
 	if err != nil {
 		return err
@@ -148,11 +146,11 @@ func (a *app) setTimer(ctx context.Context, op *operator, id string, f timerFlag
 	if err != nil {
 		return inFlags(err)
 	}
-	return a.printSet(ctx, op, t, created, o)
+	return a.printSet(ctx, op, t, created)
 }
 
 // setTimerOf sets the timer in a file.
-func (a *app) setTimerOf(c *cobra.Command, id, file string, o output) error {
+func (a *app) setTimerOf(c *cobra.Command, id, file string) error {
 	for _, other := range []string{"at", "after", "url", "method", "header", "body", "timeout", "retry", "guarantee"} {
 		if c.Flags().Changed(other) {
 			return usage("leave one of them out", "--file and --%s cannot be used together", other)
@@ -171,15 +169,15 @@ func (a *app) setTimerOf(c *cobra.Command, id, file string, o output) error {
 		case err != nil:
 			return inFlags(err)
 		}
-		return a.printSet(ctx, op, t, created, o)
+		return a.printSet(ctx, op, t, created)
 	})
 }
 
 // printSet shows a timer that was set.
-func (a *app) printSet(ctx context.Context, op *operator, t *config.Timer, created bool, o output) error {
+func (a *app) printSet(ctx context.Context, op *operator, t *config.Timer, created bool) error {
 	a.warnIfNoReplica(ctx, op)
 	said := map[bool]string{true: "set", false: "replaced"}[created]
-	return a.answer(o, view.NewTimer(t.ID, t.At),
+	return a.answer(view.NewTimer(t.ID, t.At),
 		fmt.Sprintf("%s %s: at %s, in %s", said, t.ID, formatTime(t.At), untilDue(op.now(), t.At)))
 }
 
@@ -197,8 +195,7 @@ func inFlags(err error) error {
 }
 
 func (a *app) timerGetCommand() *cobra.Command {
-	var o output
-	c := &cobra.Command{
+	return a.outputFlag(&cobra.Command{
 		Use:   "get ID",
 		Short: "Show a pending timer as it was set",
 		Long: `Show a pending timer as it was set, in JSON that timer set -f accepts. The request's headers and body are
@@ -213,16 +210,12 @@ included, with any secrets in them.`,
 			}
 			return a.printJSON(json.RawMessage(source))
 		}),
-	}
-	return o.flag(c)
+	})
 }
 
 func (a *app) timerListCommand() *cobra.Command {
-	var (
-		o output
-		n int
-	)
-	c := &cobra.Command{
+	var n int
+	c := a.outputFlag(&cobra.Command{
 		Use:     "list",
 		Short:   "Show the timers that come due next",
 		Example: `  solotick timer list -c table.yaml -n 100`,
@@ -231,15 +224,14 @@ func (a *app) timerListCommand() *cobra.Command {
 			if n < 1 || n > maxHistory {
 				return usage("-n 20", "--count %d is not between 1 and %d", n, maxHistory)
 			}
-			return a.withOperator(func(ctx context.Context, op *operator) error { return a.listTimers(ctx, op, n, o) })
+			return a.withOperator(func(ctx context.Context, op *operator) error { return a.listTimers(ctx, op, n) })
 		},
-	}
-	o.flag(c)
+	})
 	c.Flags().IntVarP(&n, "count", "n", 20, "at most `number` timers")
 	return c
 }
 
-func (a *app) listTimers(ctx context.Context, op *operator, n int, o output) error {
+func (a *app) listTimers(ctx context.Context, op *operator, n int) error {
 	waiting, err := op.Store.Timers(ctx, n)
 	if err != nil {
 		return operatorFailure(err)
@@ -250,12 +242,11 @@ func (a *app) listTimers(ctx context.Context, op *operator, n int, o output) err
 	for _, t := range waiting {
 		g.add(formatTime(t.At.Truncate(time.Second)), formatDuration(t.At.Sub(op.now())), t.ID)
 	}
-	return a.answer(o, view.NewTimers(waiting), g.lines()...)
+	return a.answer(view.NewTimers(waiting), g.lines()...)
 }
 
 func (a *app) timerRmCommand() *cobra.Command {
-	var o output
-	c := &cobra.Command{
+	return a.outputFlag(&cobra.Command{
 		Use:     "rm ID",
 		Short:   "Delete a pending timer",
 		Example: `  solotick timer rm -c table.yaml invoice-4711`,
@@ -264,10 +255,9 @@ func (a *app) timerRmCommand() *cobra.Command {
 			if err := op.DeleteTimer(ctx, args[0]); err != nil {
 				return err
 			}
-			return a.answer(o, view.DeletedTimer{ID: args[0], Deleted: true}, "deleted "+args[0])
+			return a.answer(view.DeletedTimer{ID: args[0], Deleted: true}, "deleted "+args[0])
 		}),
-	}
-	return o.flag(c)
+	})
 }
 
 // oneID accepts exactly one id.

@@ -21,12 +21,11 @@ const lookInterval = 500 * time.Millisecond
 
 func (a *app) triggerCommand() *cobra.Command {
 	var (
-		o    output
 		by   author
 		wait waitFlags
 		data string
 	)
-	c := &cobra.Command{
+	c := a.outputFlag(&cobra.Command{
 		Use:   "trigger JOB",
 		Short: "Run a job now, on one replica",
 		Long: `Ask for one run of the job now, on one of the replicas, even if the job is paused. The schedule does not
@@ -51,11 +50,10 @@ With --wait the exit code is 0 only if the run succeeded. While the run has not 
 				return err
 			}
 			return a.withOperator(func(ctx context.Context, op *operator) error {
-				return a.trigger(ctx, op.as(by, false), args[0], brought, wait, o)
+				return a.trigger(ctx, op.as(by, false), args[0], brought, wait)
 			})
 		},
-	}
-	o.flag(c)
+	})
 	by.flags(c, "events")
 	wait.flags(c)
 	c.Flags().StringVar(&data, "data", "", dataHelp)
@@ -83,7 +81,7 @@ func (a *app) readData(c *cobra.Command, given string) ([]byte, error) {
 	return data, nil
 }
 
-func (a *app) trigger(ctx context.Context, op *operator, name string, data []byte, wait waitFlags, o output) error {
+func (a *app) trigger(ctx context.Context, op *operator, name string, data []byte, wait waitFlags) error {
 	j, err := op.Claimed(ctx, name)
 	if err != nil {
 		return err
@@ -92,17 +90,17 @@ func (a *app) trigger(ctx context.Context, op *operator, name string, data []byt
 	if err != nil {
 		return err
 	}
-	if o != "json" {
+	if a.output != "json" {
 		fmt.Fprintf(a.out, "triggered %s: tick %s, request %s\n", name, view.Stamp(due.Tick), due.Nonce)
 	}
-	return a.asked(ctx, op, due, nil, wait, o)
+	return a.asked(ctx, op, due, nil, wait)
 }
 
 // succeeded is the outcome of a run without a failure.
 const succeeded = "succeeded"
 
-func (a *app) printTriggered(r view.Triggered, o output) error {
-	if o == "json" {
+func (a *app) printTriggered(r view.Triggered) error {
+	if a.output == "json" {
 		return a.printJSON(r)
 	}
 	if e := r.Result; e != nil {

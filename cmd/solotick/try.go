@@ -23,11 +23,10 @@ import (
 
 func (a *app) tryCommand() *cobra.Command {
 	var (
-		o    output
 		tick = moment{tick: true}
 		data string
 	)
-	c := &cobra.Command{
+	c := a.outputFlag(&cobra.Command{
 		Use:   "try JOB",
 		Short: "Run a job of the table once, here, without Redis",
 		Long: `Run a job of the table once, in this process, and show what was sent and what came back. It needs no
@@ -52,10 +51,9 @@ The exit code is 1 unless the job succeeded.`,
 			if err != nil {
 				return err
 			}
-			return a.try(args[0], tick, brought, o)
+			return a.try(args[0], tick, brought)
 		},
-	}
-	o.flag(c)
+	})
 	c.Flags().Var(&tick, "tick", "`time` of the tick"+timeOfJobHelp+" (default: now)")
 	c.Flags().StringVar(&data, "data", "", dataHelp)
 	a.replicaFlag(c)
@@ -75,7 +73,7 @@ type triedJSON struct {
 	Output     string   `json:"output"`
 }
 
-func (a *app) try(name string, given moment, data []byte, o output) error {
+func (a *app) try(name string, given moment, data []byte) error {
 	t, err := config.Load(a.config, os.LookupEnv)
 	if err := a.refused(err); err != nil {
 		return err
@@ -106,7 +104,7 @@ func (a *app) try(name string, given moment, data []byte, o output) error {
 	defer over()
 	result := triedJSON{Job: name, Sent: []string{}}
 	out := io.Discard
-	if o != "json" {
+	if a.output != "json" {
 		out = a.out
 	}
 	tell := func(lines []string) {
@@ -129,7 +127,7 @@ func (a *app) try(name string, given moment, data []byte, o output) error {
 	if tried.Result.Err != nil {
 		result.Detail = tried.Result.Err.Error()
 	}
-	if o == "json" {
+	if a.output == "json" {
 		err = a.printJSON(result)
 	} else {
 		err = a.printTried(result, tried, job.HTTP != nil)

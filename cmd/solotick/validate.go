@@ -12,8 +12,7 @@ import (
 )
 
 func (a *app) validateCommand() *cobra.Command {
-	var o output
-	c := &cobra.Command{
+	return a.outputFlag(&cobra.Command{
 		Use:   "validate [FILE]",
 		Short: "Check the table and show all problems",
 		Long: `Check the table in FILE, or the one of -c, and show all problems; - is standard input. No secrets are
@@ -27,7 +26,7 @@ needed: an environment variable that is not set is a warning here, and an error 
 			if err := fileArgument(c, args, "config", &a.config); err != nil {
 				return err
 			}
-			if o == "json" {
+			if a.output == "json" {
 				return a.validateJSON()
 			}
 			t, err := a.readTable()
@@ -41,8 +40,7 @@ needed: an environment variable that is not set is a warning here, and an error 
 				shownFile(a.config), t.Service, plural(len(t.Jobs), "job"))
 			return err
 		},
-	}
-	return o.flag(c)
+	})
 }
 
 // problemJSON is one problem or warning in the output of `validate -o json`, a contract: see docs/cli-json.md.
@@ -93,8 +91,8 @@ func (a *app) printJSON(v any) error {
 }
 
 // answer prints what -o asks for: v in JSON, or the lines of text.
-func (a *app) answer(o output, v any, text ...string) error {
-	if o == "json" {
+func (a *app) answer(v any, text ...string) error {
+	if a.output == "json" {
 		return a.printJSON(v)
 	}
 	_, err := fmt.Fprintln(a.out, strings.Join(text, "\n"))

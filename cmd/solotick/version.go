@@ -24,8 +24,7 @@ var buildVersion = sync.OnceValue(func() string {
 })
 
 func (a *app) versionCommand() *cobra.Command {
-	var o output
-	c := &cobra.Command{
+	return a.outputFlag(&cobra.Command{
 		Use:   "version",
 		Short: "Show the version of this binary",
 		Example: `  solotick version
@@ -33,13 +32,12 @@ func (a *app) versionCommand() *cobra.Command {
 		Args: noArguments,
 		RunE: func(*cobra.Command, []string) error {
 			platform := runtime.GOOS + "/" + runtime.GOARCH
-			return a.answer(o, struct {
+			return a.answer(struct {
 				Version  string `json:"version"`
 				Go       string `json:"go"`
 				Platform string `json:"platform"`
 			}{buildVersion(), runtime.Version(), platform},
 				fmt.Sprintf("solotick %s (%s, %s)", buildVersion(), runtime.Version(), platform))
 		},
-	}
-	return o.flag(c)
+	})
 }

@@ -45,11 +45,11 @@ var errWaited = errors.New("the time is over")
 // asked tells how a request for a run goes on, and waits for the end of the run if that is wanted. before is the
 // history of the job from before the request.
 func (a *app) asked(ctx context.Context, op *operator, due lock.Due, before []service.Entry,
-	wait waitFlags, o output) error {
+	wait waitFlags) error {
 	a.warnIfNoReplica(ctx, op)
 	result := view.NewTriggered(due)
 	if !wait.wait {
-		return a.printTriggered(result, o)
+		return a.printTriggered(result)
 	}
 	if limit := wait.timeout.Duration; limit > 0 {
 		limited, cancel := context.WithTimeoutCause(ctx, limit, errWaited)
@@ -70,7 +70,7 @@ func (a *app) asked(ctx context.Context, op *operator, due lock.Due, before []se
 	}
 	made := view.NewEntry(*entry, op.Table())
 	result.Result = &made
-	if err := a.printTriggered(result, o); err != nil {
+	if err := a.printTriggered(result); err != nil {
 		return err
 	}
 	if entry.Outcome != succeeded {

@@ -12,8 +12,7 @@ import (
 )
 
 func (a *app) whyCommand() *cobra.Command {
-	var o output
-	c := &cobra.Command{
+	return a.outputFlag(&cobra.Command{
 		Use:   "why JOB [TIME]",
 		Short: "Tell what became of a tick, or how a job stands",
 		Long: `Tell what became of the tick of JOB at TIME: who fired it, how it ended, or why no replica fired it.
@@ -45,11 +44,10 @@ solotick history has entries.`,
 				if err != nil {
 					return operatorFailure(err)
 				}
-				return a.answer(o, w, w.Text)
+				return a.answer(w, w.Text)
 			})
 		},
-	}
-	return o.flag(c)
+	})
 }
 
 // tickArgument reads the time of a tick as an operator writes it. A time of day is the last one that has come.
