@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"os/user"
@@ -13,24 +14,17 @@ import (
 	"github.com/solotick/solotick/sidecar/service"
 )
 
-// author says who makes a request, and why.
-type author struct{ by, reason string }
-
-// flags adds the flags of a verb whose reasons the named verbs show.
-func (f *author) flags(c *cobra.Command, shown string) {
-	c.Flags().StringVar(&f.by, "by", os.Getenv(byVariable), fmt.Sprintf(
+// authorFlags adds the flags that say who makes a request, and why. The named verbs show the reason.
+func (a *app) authorFlags(c *cobra.Command, shown string) {
+	by := c.Flags().String("by", os.Getenv(byVariable), fmt.Sprintf(
 		"`name` of the person who asks, at most %d characters (env SOLOTICK_BY, else user@host)", service.MaxBy))
-	c.Flags().StringVar(&f.reason, "reason", "", fmt.Sprintf(
+	reason := c.Flags().String("reason", "", fmt.Sprintf(
 		"why: `text` of at most %d characters, shown by %s", service.MaxReason, shown))
-	checks(c, f.check)
-}
-
-func (f *author) check() error {
-	f.by, f.reason = text.OneLine(f.by), text.OneLine(f.reason)
-	if f.by == "" {
-		f.by = account()
-	}
-	return service.CheckAuthor(service.Field{Name: "--by", Text: f.by}, service.Field{Name: "--reason", Text: f.reason})
+	checks(c, func() error {
+		a.author.By, a.author.Reason = cmp.Or(text.OneLine(*by), account()), text.OneLine(*reason)
+		return service.CheckAuthor(service.Field{Name: "--by", Text: a.author.By},
+			service.Field{Name: "--reason", Text: a.author.Reason})
+	})
 }
 
 // account names the user and the host that the command runs on.

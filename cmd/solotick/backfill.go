@@ -17,7 +17,6 @@ import (
 
 func (a *app) backfillCommand() *cobra.Command {
 	var (
-		by   author
 		from moment
 		to   = moment{end: true}
 		dry  bool
@@ -66,11 +65,11 @@ request from its store, and does the work only for ticks that it has not seen. T
 						return err
 					}
 				}
-				return a.backfill(ctx, op.as(by, false), j.Name, ticks, dry, anew)
+				return a.backfill(ctx, op, j.Name, ticks, dry, anew)
 			})
 		},
 	})
-	by.flags(c, "events")
+	a.authorFlags(c, "events")
 	c.Flags().Var(&from, "from", "first `time`, inclusive"+timeOfJobHelp)
 	c.Flags().Var(&to, "to", "last `time`, exclusive; in the same forms")
 	c.Flags().BoolVar(&anew, "new-keys", false, "new Idempotency-Keys, so that the app does the work again")

@@ -11,7 +11,6 @@ import (
 
 func (a *app) cancelCommand() *cobra.Command {
 	var (
-		by  author
 		run string
 
 		waiting bool
@@ -35,10 +34,10 @@ cannot be cancelled.`,
 		Args:              oneJob,
 		ValidArgsFunction: a.completeJobs(1),
 		RunE: a.onRedis(func(ctx context.Context, op *operator, args []string) error {
-			return a.cancel(ctx, op.as(by, false), args[0], run, waiting)
+			return a.cancel(ctx, op, args[0], run, waiting)
 		}),
 	})
-	by.flags(c, "events")
+	a.authorFlags(c, "events")
 	c.Flags().StringVar(&run, "run", "", "only the run with this `id`, or the first 8 characters of it")
 	c.Flags().BoolVar(&waiting, "waiting", false, "drop what waits by hand, and end no run")
 	return c

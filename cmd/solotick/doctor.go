@@ -29,12 +29,12 @@ The exit code is 1 if there is a problem, also if Redis cannot be reached. Warni
 		RunE: func(*cobra.Command, []string) error {
 			ctx, stop := interruptible()
 			defer stop()
-			op, at, err := a.newOperator(ctx)
+			op, err := a.newOperator(ctx)
 			if err != nil {
 				return err
 			}
 			defer op.close()
-			return a.doctor(ctx, op, at)
+			return a.doctor(ctx, op)
 		},
 	})
 }
@@ -48,8 +48,8 @@ type doctorJSON struct {
 	Findings []service.Finding `json:"findings"`
 }
 
-func (a *app) doctor(ctx context.Context, op *operator, at string) error {
-	d := doctorJSON{Service: op.Table().Service, Redis: at, Findings: op.Store.Examine(ctx)}
+func (a *app) doctor(ctx context.Context, op *operator) error {
+	d := doctorJSON{Service: op.Table().Service, Redis: op.at, Findings: op.Store.Examine(ctx)}
 	for _, f := range d.Findings {
 		switch f.Level {
 		case service.Problem:

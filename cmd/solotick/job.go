@@ -35,10 +35,7 @@ job in the table.`,
 }
 
 func (a *app) jobApplyCommand() *cobra.Command {
-	var (
-		by   author
-		file string
-	)
+	var file string
 	c := a.outputFlag(&cobra.Command{
 		Use:   "apply {FILE | -f FILE}",
 		Short: "Create or change a dynamic job",
@@ -57,11 +54,11 @@ in YAML or JSON; - is standard input. ${…} in the file is plain text, not a va
 				return err
 			}
 			return a.withOperator(func(ctx context.Context, op *operator) error {
-				return a.applyJob(ctx, op.as(by, false), j)
+				return a.applyJob(ctx, op, j)
 			})
 		},
 	})
-	by.flags(c, "events")
+	a.authorFlags(c, "events")
 	c.Flags().StringVarP(&file, "file", "f", "", "`file` with the job; - is standard input")
 	return c
 }
@@ -207,7 +204,6 @@ and body, with any secrets in them.`,
 }
 
 func (a *app) jobRmCommand() *cobra.Command {
-	var by author
 	c := a.outputFlag(&cobra.Command{
 		Use:     "rm NAME",
 		Short:   "Delete a dynamic job",
@@ -215,12 +211,12 @@ func (a *app) jobRmCommand() *cobra.Command {
 		Example: `  solotick job rm -c table.yaml remind-customers`,
 		Args:    oneJob,
 		RunE: a.onRedis(func(ctx context.Context, op *operator, args []string) error {
-			if err := op.as(by, false).DeleteJob(ctx, args[0]); err != nil {
+			if err := op.DeleteJob(ctx, args[0]); err != nil {
 				return err
 			}
 			return a.answer(view.DeletedJob{Job: args[0], Deleted: true}, "deleted "+args[0])
 		}),
 	})
-	by.flags(c, "events")
+	a.authorFlags(c, "events")
 	return c
 }

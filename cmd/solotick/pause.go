@@ -12,10 +12,8 @@ import (
 	"github.com/solotick/solotick/sidecar/view"
 )
 
-// pauseFlags say what to pause, why and for how long.
+// pauseFlags say how long a pause lasts.
 type pauseFlags struct {
-	author
-	all   bool
 	until moment
 	span  length
 }
@@ -39,27 +37,19 @@ A pause is lost if Redis loses its data; to be sure, set suspend: true in the ta
   solotick pause -c table.yaml 'send-*' --reason "mail server is down" --until 18:00
   solotick pause -c table.yaml --all --reason "moving house" --until 2027-03-28T06:00:00Z`,
 		ValidArgsFunction: a.completeJobs(0),
-		RunE: func(c *cobra.Command, args []string) error {
-			return a.withOperator(func(ctx context.Context, op *operator) error {
-				jobs, err := op.pick(ctx, c, args, f.all)
-				if err != nil {
-					return err
-				}
-				return a.pause(ctx, op.as(f.author, f.all), jobs, f)
-			})
-		},
+		RunE: a.onJobs(func(ctx context.Context, op *operator, jobs []string) error {
+			return a.pause(ctx, op, jobs, f)
+		}),
 	})
-	c.Flags().BoolVar(&f.all, "all", false, "all jobs, with the dynamic ones")
-	f.author.flags(c, "status and events")
+	c.Flags().BoolVar(&a.all, "all", false, "all jobs, with the dynamic ones")
+	a.authorFlags(c, "status and events")
 	c.Flags().Var(&f.until, "until", "end of the pause: `time`"+timeAheadHelp+" (default: until it is resumed)")
 	c.Flags().Var(&f.span, "for", "length of the pause: `duration`, such as 90m or 2d")
-	checks(c, f.check)
+	checks(c, func() error {
+		return service.CheckPause(service.Field{Name: "--reason", Text: a.author.Reason},
+			service.Field{Name: "--until", Text: f.until.text}, service.Field{Name: "--for", Text: f.span.String()})
+	})
 	return c
-}
-
-func (f *pauseFlags) check() error {
-	return service.CheckPause(service.Field{Name: "--reason", Text: f.reason},
-		service.Field{Name: "--until", Text: f.until.text}, service.Field{Name: "--for", Text: f.span.String()})
 }
 
 // end returns when the pause ends; zero if it lasts until it is resumed.
@@ -85,12 +75,12 @@ func (a *app) pause(ctx context.Context, op *operator, jobs []string, f pauseFla
 	}
 	rows := []view.Paused{}
 	failed := each(jobs, func(job string) error {
-		if err := op.Pause(ctx, job, f.reason, until); err != nil {
+		if err := op.Pause(ctx, job, a.author.Reason, until); err != nil {
 			return err
 		}
-		rows = append(rows, view.NewPaused(job, f.reason, until))
+		rows = append(rows, view.NewPaused(job, a.author.Reason, until))
 		if a.output != "json" {
-			fmt.Fprintf(a.out, "paused %s %s: %s\n", job, untilWords(until), f.reason)
+			fmt.Fprintf(a.out, "paused %s %s: %s\n", job, untilWords(until), a.author.Reason)
 		}
 		return nil
 	})

@@ -11,8 +11,6 @@ import (
 
 func (a *app) rerunCommand() *cobra.Command {
 	var (
-		by    author
-		wait  waitFlags
 		tick  = moment{tick: true}
 		force bool
 	)
@@ -30,18 +28,17 @@ With --wait the exit code is 0 only if the run succeeded.`,
 		Args:              oneJob,
 		ValidArgsFunction: a.completeJobs(1),
 		RunE: a.onRedis(func(ctx context.Context, op *operator, args []string) error {
-			return a.rerun(ctx, op.as(by, false), args[0], tick, force, wait)
+			return a.rerun(ctx, op, args[0], tick, force)
 		}),
 	})
-	by.flags(c, "events")
-	wait.flags(c)
+	a.authorFlags(c, "events")
+	a.wait.flags(c)
 	c.Flags().Var(&tick, "tick", "`time` of the tick"+timeOfJobHelp+" (default: the newest tick that failed)")
 	c.Flags().BoolVar(&force, "force", false, "run the tick even if it did not fail")
 	return c
 }
 
-func (a *app) rerun(ctx context.Context, op *operator, name string, given moment, force bool,
-	wait waitFlags) error {
+func (a *app) rerun(ctx context.Context, op *operator, name string, given moment, force bool) error {
 	j, err := op.Claimed(ctx, name)
 	if err != nil {
 		return err
@@ -61,5 +58,5 @@ func (a *app) rerun(ctx context.Context, op *operator, name string, given moment
 	if a.output != "json" {
 		fmt.Fprintf(a.out, "rerunning %s: tick %s, request %s\n", name, view.Stamp(due.Tick), due.Nonce)
 	}
-	return a.asked(ctx, op, due, before, wait)
+	return a.asked(ctx, op, due, before)
 }

@@ -11,10 +11,6 @@ import (
 )
 
 func (a *app) resumeCommand() *cobra.Command {
-	var (
-		by  author
-		all bool
-	)
 	c := a.outputFlag(&cobra.Command{
 		Use:   "resume {JOB... | --all}",
 		Short: "Resume paused jobs",
@@ -27,23 +23,15 @@ the jobs that match it.`,
   solotick resume -c table.yaml 'send-*'
   solotick resume -c table.yaml --all`,
 		ValidArgsFunction: a.completeJobs(0),
-		RunE: func(c *cobra.Command, args []string) error {
-			return a.withOperator(func(ctx context.Context, op *operator) error {
-				jobs, err := op.pick(ctx, c, args, all)
-				if err != nil {
-					return err
-				}
-				return a.resume(ctx, op.as(by, all), jobs, all)
-			})
-		},
+		RunE:              a.onJobs(a.resume),
 	})
-	by.flags(c, "events")
-	c.Flags().BoolVar(&all, "all", false, "end the pause of pause --all, for all jobs")
+	a.authorFlags(c, "events")
+	c.Flags().BoolVar(&a.all, "all", false, "end the pause of pause --all, for all jobs")
 	return c
 }
 
-func (a *app) resume(ctx context.Context, op *operator, jobs []string, all bool) error {
-	by := map[bool]string{true: " by pause --all"}[all]
+func (a *app) resume(ctx context.Context, op *operator, jobs []string) error {
+	by := map[bool]string{true: " by pause --all"}[a.all]
 	rows := []view.Resumed{}
 	failed := each(jobs, func(job string) error {
 		resumed, err := op.Resume(ctx, job)

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 // The variables that stand in for flags.
@@ -30,6 +31,9 @@ type app struct {
 	redis     string
 	output    string // text or json
 	service   string // in place of a table
+	author    service.Author
+	all       bool // of --all: the command is for all jobs
+	wait      waitFlags
 	replica   string // this and the rest are of run alone
 	addresses addresses
 	anyway    bool   // start with a broken table

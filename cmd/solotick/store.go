@@ -27,43 +27,24 @@ const operateLimit = 10 * time.Second
 // operator reads and changes a service for a command: it has the table and the service's Redis, and is no replica.
 type operator struct {
 	*service.Operator
+	at    string // the place of Redis in words
 	close func()
 }
 
-// newOperator makes an operator. closes frees its connections.
-func newOperator(s *service.Store, t *config.Table, closes func()) *operator {
-	return &operator{&service.Operator{Store: s, Table: func() *config.Table { return t }, Limit: operateLimit}, closes}
-}
-
-// openOperator connects to the Redis of the table or the flag, and asks it for its time: so a Redis that cannot be
-// reached is reported at once.
-func (a *app) openOperator(ctx context.Context) (*operator, error) {
-	op, at, err := a.newOperator(ctx)
+// newOperator makes an operator for the Redis of the table or the flag, and sends nothing yet. Its requests have the
+// author of the flags.
+func (a *app) newOperator(ctx context.Context) (*operator, error) {
+	log, err := a.logger()
 	if err != nil {
 		return nil, err
 	}
-	if err := op.Store.Sync(ctx); err != nil {
-		op.close()
-		d := diagnosis.Of(err)
-		return nil, cannot(d.Hint, "Redis (%s) %s: %s", at, d.Says, d.Reason)
-	}
-	return op, nil
-}
-
-// newOperator makes an operator for the Redis of the table or the flag, and sends nothing yet. It returns the place of
-// Redis in words.
-func (a *app) newOperator(ctx context.Context) (op *operator, at string, err error) {
-	log, err := a.logger()
-	if err != nil {
-		return nil, "", err
-	}
 	t, err := a.serviceTable()
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	address, err := a.redisURL(t)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	o := a.operate
 	o.Timeout, o.WaitReplicas, o.History = max(t.Redis.Timeout, o.Timeout), t.Redis.WaitReplicas, t.Redis.History
@@ -71,26 +52,33 @@ func (a *app) newOperator(ctx context.Context) (op *operator, at string, err err
 	nowhere := slog.New(slog.DiscardHandler) // the error of the request says why
 	client, err := connect(ctx, t.Redis, address, rds.PasswordLimit, nowhere)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	redis.SetLogger(redisLog{log})
 	store, err := service.New(client, t.Service, o)
 	if err != nil {
 		_ = client.Close()
-		return nil, "", operatorFailure(err)
+		return nil, operatorFailure(err)
 	}
-	return newOperator(store, t, func() { _ = client.Close() }), where(t.Redis, address), nil
+	table := func() *config.Table { return t }
+	requests := &service.Operator{Store: store.As(a.author), Table: table, Limit: operateLimit}
+	return &operator{requests, where(t.Redis, address), func() { _ = client.Close() }}, nil
 }
 
-// withOperator calls work with an open operator and a context that ends at a signal, and then closes the operator.
+// withOperator calls work with an operator and a context that ends at a signal, and then closes the operator. It first
+// asks Redis for its time: so a Redis that cannot be reached is reported at once.
 func (a *app) withOperator(work func(context.Context, *operator) error) error {
 	ctx, stop := interruptible()
 	defer stop()
-	op, err := a.openOperator(ctx)
+	op, err := a.newOperator(ctx)
 	if err != nil {
 		return err
 	}
 	defer op.close()
+	if err := op.Store.Sync(ctx); err != nil {
+		d := diagnosis.Of(err)
+		return cannot(d.Hint, "Redis (%s) %s: %s", op.at, d.Says, d.Reason)
+	}
 	return work(ctx, op)
 }
 
@@ -101,16 +89,26 @@ func (a *app) onRedis(work func(context.Context, *operator, []string) error) fun
 	}
 }
 
-// as returns the operator for requests of that author. all: they are one command for all jobs.
-func (op *operator) as(a author, all bool) *operator {
-	by := service.Author{By: a.by, Reason: a.reason}
-	if all {
-		by.All = uuid.NewString()
+// onJobs makes the RunE of a command for the given jobs, each once, or for all jobs with --all.
+func (a *app) onJobs(work func(context.Context, *operator, []string) error) func(*cobra.Command, []string) error {
+	return func(c *cobra.Command, names []string) error {
+		if a.all {
+			a.author.All = uuid.NewString()
+		}
+		return a.withOperator(func(ctx context.Context, op *operator) error {
+			if a.all == (len(names) > 0) {
+				return usage(c.CommandPath()+" --help", "%s takes the names of jobs or --all", c.Name())
+			}
+			jobs, err := op.Pick(ctx, names...)
+			if err != nil {
+				return err
+			}
+			return work(ctx, op, jobs)
+		})
 	}
-	return &operator{op.As(by), op.close}
 }
 
-// now returns Redis' time; openOperator has synced, so it is always known.
+// now returns Redis' time; withOperator has synced, so it is always known.
 func (op *operator) now() time.Time {
 	now, _ := op.Now()
 	return now
@@ -160,14 +158,6 @@ func operatorFailure(err error) *failure {
 		f.hint = diagnosis.Of(r.Err).Hint
 	}
 	return f
-}
-
-// pick returns the given names, each once, or with all the names of all jobs.
-func (op *operator) pick(ctx context.Context, c *cobra.Command, names []string, all bool) ([]string, error) {
-	if all == (len(names) > 0) {
-		return nil, usage(c.CommandPath()+" --help", "%s takes the names of jobs or --all", c.Name())
-	}
-	return op.Pick(ctx, names...)
 }
 
 // oneJob accepts exactly one name.

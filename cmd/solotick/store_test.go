@@ -55,7 +55,7 @@ func TestWithoutATableTheJobsAreThoseThatRedisKnows(t *testing.T) {
 	if s.err != nil {
 		t.Fatal(s.err)
 	}
-	d := newOperator(store, table, nil)
+	d := operator{Operator: &service.Operator{Store: store, Table: func() *config.Table { return table }}}
 	look, err := d.look(ctx)
 	if err != nil {
 		t.Fatal(err)

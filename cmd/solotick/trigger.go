@@ -21,8 +21,6 @@ const lookInterval = 500 * time.Millisecond
 
 func (a *app) triggerCommand() *cobra.Command {
 	var (
-		by   author
-		wait waitFlags
 		data string
 	)
 	c := a.outputFlag(&cobra.Command{
@@ -50,12 +48,12 @@ With --wait the exit code is 0 only if the run succeeded. While the run has not 
 				return err
 			}
 			return a.withOperator(func(ctx context.Context, op *operator) error {
-				return a.trigger(ctx, op.as(by, false), args[0], brought, wait)
+				return a.trigger(ctx, op, args[0], brought)
 			})
 		},
 	})
-	by.flags(c, "events")
-	wait.flags(c)
+	a.authorFlags(c, "events")
+	a.wait.flags(c)
 	c.Flags().StringVar(&data, "data", "", dataHelp)
 	return c
 }
@@ -81,7 +79,7 @@ func (a *app) readData(c *cobra.Command, given string) ([]byte, error) {
 	return data, nil
 }
 
-func (a *app) trigger(ctx context.Context, op *operator, name string, data []byte, wait waitFlags) error {
+func (a *app) trigger(ctx context.Context, op *operator, name string, data []byte) error {
 	j, err := op.Claimed(ctx, name)
 	if err != nil {
 		return err
@@ -93,7 +91,7 @@ func (a *app) trigger(ctx context.Context, op *operator, name string, data []byt
 	if a.output != "json" {
 		fmt.Fprintf(a.out, "triggered %s: tick %s, request %s\n", name, view.Stamp(due.Tick), due.Nonce)
 	}
-	return a.asked(ctx, op, due, nil, wait)
+	return a.asked(ctx, op, due, nil)
 }
 
 // succeeded is the outcome of a run without a failure.

@@ -44,14 +44,13 @@ var errWaited = errors.New("the time is over")
 
 // asked tells how a request for a run goes on, and waits for the end of the run if that is wanted. before is the
 // history of the job from before the request.
-func (a *app) asked(ctx context.Context, op *operator, due lock.Due, before []service.Entry,
-	wait waitFlags) error {
+func (a *app) asked(ctx context.Context, op *operator, due lock.Due, before []service.Entry) error {
 	a.warnIfNoReplica(ctx, op)
 	result := view.NewTriggered(due)
-	if !wait.wait {
+	if !a.wait.wait {
 		return a.printTriggered(result)
 	}
-	if limit := wait.timeout.Duration; limit > 0 {
+	if limit := a.wait.timeout.Duration; limit > 0 {
 		limited, cancel := context.WithTimeoutCause(ctx, limit, errWaited)
 		defer cancel()
 		ctx = limited
@@ -64,7 +63,7 @@ func (a *app) asked(ctx context.Context, op *operator, due lock.Due, before []se
 	if err != nil {
 		if errors.Is(context.Cause(ctx), errWaited) {
 			return cannot("solotick history "+due.Job,
-				"no longer waiting after %s; %s", &wait.timeout, w.stands())
+				"no longer waiting after %s; %s", &a.wait.timeout, w.stands())
 		}
 		return err
 	}
