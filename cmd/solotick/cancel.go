@@ -51,14 +51,11 @@ func (a *app) cancel(ctx context.Context, op *operator, name, run string, waitin
 	if err != nil {
 		return err
 	}
-	if a.output == "json" {
-		return a.printJSON(view.NewCancelled(name, runs, waited))
-	}
 	for _, tick := range waited {
-		fmt.Fprintf(a.out, "dropped %s: tick %s\n", name, view.Stamp(tick))
+		fmt.Fprintf(a.text(), "dropped %s: tick %s\n", name, view.Stamp(tick))
 	}
 	for _, r := range runs {
-		fmt.Fprintf(a.out, "cancelled %s: run %s\n", name, r)
+		fmt.Fprintf(a.text(), "cancelled %s: run %s\n", name, r)
 	}
-	return nil
+	return a.answer(view.NewCancelled(name, runs, waited))
 }

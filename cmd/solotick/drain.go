@@ -81,18 +81,14 @@ func (a *app) drain(ctx context.Context, admin string, timeout time.Duration) er
 	if err != nil {
 		return err
 	}
-	if a.output == "json" {
-		if err := a.printJSON(got); err != nil {
-			return err
-		}
+	if err := a.answer(got); err != nil {
+		return err
 	}
 	took := time.Duration(got.TookMS) * time.Millisecond
 	if !got.Drained {
 		return cannot("", "runs of %s have not ended after %s; the drain goes on", text.OneLine(got.Replica), took)
 	}
-	if a.output != "json" {
-		fmt.Fprintf(a.out, "drained %s after %s\n", text.OneLine(got.Replica), took)
-	}
+	fmt.Fprintf(a.text(), "drained %s after %s\n", text.OneLine(got.Replica), took)
 	return nil
 }
 

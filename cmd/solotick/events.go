@@ -27,9 +27,6 @@ made them, when and why. Redis keeps about a thousand. Runs of the schedule are 
   solotick events -c table.yaml -o json`,
 		ValidArgsFunction: a.completeJobs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			if n < 1 || n > maxActs {
-				return usage("-n 20", "--count %d is not between 1 and %d", n, maxActs)
-			}
 			if len(args) > 1 {
 				return oneJob(c, args)
 			}
@@ -38,7 +35,7 @@ made them, when and why. Redis keeps about a thousand. Runs of the schedule are 
 			})
 		},
 	})
-	c.Flags().IntVarP(&n, "count", "n", 20, "at most `number` requests")
+	countFlag(c, &n, 20, maxActs, "at most `number` requests")
 	return c
 }
 
@@ -47,9 +44,7 @@ func (a *app) events(ctx context.Context, op *operator, job string, n int) error
 	if err != nil {
 		return err
 	}
-	columns, _ := terminal(a.out)
-	g := grid{width: columns, names: []int{1, 3}}
-	g.add("TIME", "BY", "WHAT", "JOB", "")
+	g := a.grid([]int{1, 3}, "TIME", "BY", "WHAT", "JOB", "")
 	for _, act := range acts {
 		what, whose := act.What, act.Jobs[0]
 		if act.All != "" {

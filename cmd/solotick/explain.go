@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/config/schedule"
+	"github.com/solotick/solotick/sidecar/view"
 )
 
 // explainFlags are the flags of `next --explain`.
@@ -85,11 +85,12 @@ func newExplained(exprs []string, o schedule.Options, after, end time.Time, n in
 	if o.Job == "" && s.ByName() {
 		return e, nil
 	}
+	zone := view.Zone(o.TimeZone)
 	for range n {
 		if after = s.Next(after); after.IsZero() || !end.IsZero() && !after.Before(end) {
 			break
 		}
-		e.Ticks, e.at = append(e.Ticks, after.Format(time.RFC3339)), append(e.at, after)
+		e.Ticks, e.at = append(e.Ticks, after.Format(time.RFC3339)), append(e.at, after.In(zone))
 	}
 	return e, nil
 }
@@ -134,39 +135,35 @@ func (a *app) explainJobs(jobs []config.Job, after, end time.Time, to string, n 
 }
 
 func (a *app) printExplained(rows []explainedJSON) error {
-	if a.output == "json" {
-		return a.printJSON(rows)
-	}
+	var lines []string
 	for i, e := range rows {
 		if i > 0 {
-			fmt.Fprintln(a.out)
+			lines = append(lines, "")
 		}
-		if err := a.printOneExplained(e); err != nil {
-			return err
-		}
+		lines = append(lines, e.lines()...)
 	}
-	return nil
+	return a.answer(rows, lines...)
 }
 
-func (a *app) printOneExplained(e explainedJSON) error {
+func (e *explainedJSON) lines() []string {
 	title := fmt.Sprintf("%s (%s)", e.Schedule, e.TimeZone)
 	if e.Job != "" {
 		title = e.Job + ": " + title
 	}
-	fmt.Fprintln(a.out, title)
 	m := e.meaning
-	for _, line := range slices.Concat([]string{m.Words}, m.Rules, []string{m.Window, m.Name, m.Clocks}) {
-		if line != "" {
-			fmt.Fprintf(a.out, "  %s\n", line)
+	said := slices.Concat([]string{m.Words}, m.Rules, []string{m.Window, m.Name, m.Clocks})
+	said = slices.DeleteFunc(said, func(line string) bool { return line == "" })
+	if len(e.at) > 0 {
+		g := grid{}
+		g.add("TICK (UTC)", "LOCAL")
+		for i, at := range e.at {
+			g.add(e.Ticks[i], localTime(at))
 		}
+		said = append(said, g.lines()...)
 	}
-	if len(e.at) == 0 {
-		return nil
+	lines := []string{title}
+	for _, line := range said {
+		lines = append(lines, "  "+line)
 	}
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "  TICK (UTC)\tLOCAL")
-	for i, at := range e.at {
-		fmt.Fprintf(w, "  %s\t%s\n", e.Ticks[i], localTime(at, e.TimeZone))
-	}
-	return w.Flush()
+	return lines
 }

@@ -47,9 +47,6 @@ limits them.`,
   solotick history -c table.yaml --failed -o json`,
 		ValidArgsFunction: a.completeJobs(0),
 		RunE: func(c *cobra.Command, args []string) error {
-			if n < 1 || n > maxHistory {
-				return usage("-n 20", "--count %d is not between 1 and %d", n, maxHistory)
-			}
 			if since.given() && !c.Flags().Changed("count") {
 				n = maxHistory
 			}
@@ -68,7 +65,7 @@ limits them.`,
 		},
 	})
 	f := c.Flags()
-	f.IntVarP(&n, "count", "n", 20, "at most `number` runs")
+	countFlag(c, &n, 20, maxHistory, "at most `number` runs")
 	f.BoolVar(&q.Failed, "failed", false, "only runs that failed")
 	f.Var(&since, "since", "only runs that ended at this `time` or later"+timeHelp)
 	f.Var(&until, "until", "only runs that ended before this `time`; in the same forms")
@@ -106,9 +103,7 @@ func (a *app) history(ctx context.Context, op *operator, q service.Search, n int
 	if a.output == "json" {
 		return a.printJSON(view.NewEntries(entries, op.Table()))
 	}
-	columns, _ := terminal(a.out)
-	g := grid{width: columns, names: []int{1, 6}}
-	g.add("TICK", "JOB", "KIND", "OUTCOME", "TOOK", "ENDED", "REPLICA")
+	g := a.grid([]int{1, 6}, "TICK", "JOB", "KIND", "OUTCOME", "TOOK", "ENDED", "REPLICA")
 	shown := view.Fold(entries, n)
 	for _, e := range shown {
 		g.add(formatTime(e.Tick), e.Job, kindWords(e.Kind, e.Attempt), e.Outcome, took(e.Took),

@@ -144,9 +144,7 @@ func (a *app) jobListCommand() *cobra.Command {
 		Short:   "Show the dynamic jobs",
 		Example: `  solotick job list -c table.yaml`,
 		Args:    noArguments,
-		RunE: a.onRedis(func(ctx context.Context, op *operator, _ []string) error {
-			return a.listJobs(ctx, op)
-		}),
+		RunE:    a.onRedis(a.listJobs),
 	})
 }
 
@@ -160,15 +158,13 @@ type madeJobJSON struct {
 	Definition json.RawMessage `json:"definition"`
 }
 
-func (a *app) listJobs(ctx context.Context, op *operator) error {
+func (a *app) listJobs(ctx context.Context, op *operator, _ []string) error {
 	all, err := op.Jobs(ctx)
 	if err != nil {
 		return err
 	}
 	rows := []madeJobJSON{}
-	columns, _ := terminal(a.out)
-	g := grid{width: columns, names: []int{0}}
-	g.add("JOB", "SCHEDULE", "ZONE", "NEXT")
+	g := a.grid([]int{0}, "JOB", "SCHEDULE", "ZONE", "NEXT")
 	for _, j := range all {
 		if !j.Dynamic {
 			continue

@@ -12,6 +12,7 @@ import (
 	"github.com/solotick/solotick/config/schedule"
 	"github.com/solotick/solotick/config/strict"
 	"github.com/solotick/solotick/sidecar/service"
+	"github.com/solotick/solotick/sidecar/view"
 )
 
 // longest bounds durations on the command line: longer ones are typing errors.
@@ -122,10 +123,7 @@ func (m *moment) field(flag string, j config.Job, now time.Time) (service.Moment
 	if !m.given() {
 		return f, nil
 	}
-	zone, err := time.LoadLocation(j.TimeZone)
-	if err != nil { // the table names a variable that is not set here
-		zone = time.UTC
-	}
+	zone := view.Zone(j.TimeZone) // UTC if the table names a variable that is not set here
 	isTick := func(t time.Time) bool { return j.Schedule != nil && j.Schedule.Last(t).Equal(t) }
 	r, other := m.read(now, zone), m.read(now, time.UTC).First
 	f.Time = r.First

@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/sidecar/view"
 )
 
 // maxNext bounds -n: enough for a year of a job every five minutes.
@@ -37,9 +37,6 @@ With --explain, also say in words what each schedule means, and what it does whe
   solotick next --explain "0 9 * * 1#1" --time-zone Europe/Berlin`,
 		ValidArgsFunction: a.completeJobs(0),
 		RunE: func(c *cobra.Command, args []string) error {
-			if n < 1 || n > maxNext {
-				return usage("-n 5", "--count %d is not between 1 and %d", n, maxNext)
-			}
 			now := time.Now()
 			after, end := from.or(now, now), to.or(time.Time{}, now)
 			if to.given() && !after.Before(end) {
@@ -73,7 +70,7 @@ With --explain, also say in words what each schedule means, and what it does whe
 			return a.printNext(rows)
 		},
 	})
-	c.Flags().IntVarP(&n, "count", "n", 5, "ticks for each job, at most `number`")
+	countFlag(c, &n, 5, maxNext, "ticks for each job, at most `number`")
 	c.Flags().Var(&to, "to", "only ticks before this `time`"+timeAheadHelp)
 	c.Flags().Var(&from, "from", "only ticks after this `time`"+timeHelp+" (default now)")
 	ex.flags(c)
@@ -115,8 +112,7 @@ type tickJSON struct {
 	Job  string `json:"job"`
 	Tick string `json:"tick"`
 
-	at   time.Time
-	zone string
+	at time.Time // in the zone of the job
 }
 
 // next returns at most n ticks of each job: those after a time and, if end is not zero, before end. If n is more than
@@ -127,7 +123,7 @@ func next(jobs []config.Job, after, end time.Time, n int) ([]tickJSON, error) {
 		if j.Suspend || j.Schedule == nil {
 			continue
 		}
-		at := after
+		at, zone := after, view.Zone(j.TimeZone)
 		for range n {
 			if at = j.Schedule.Next(at); at.IsZero() || !end.IsZero() && !at.Before(end) {
 				break
@@ -136,7 +132,7 @@ func next(jobs []config.Job, after, end time.Time, n int) ([]tickJSON, error) {
 				return nil, usage("--to "+rows[len(rows)-1].Tick+", or -n 5",
 					"there are more than %d ticks before --to", maxNext)
 			}
-			rows = append(rows, tickJSON{j.Name, at.UTC().Format(time.RFC3339), at, j.TimeZone})
+			rows = append(rows, tickJSON{j.Name, at.UTC().Format(time.RFC3339), at.In(zone)})
 		}
 	}
 	slices.SortStableFunc(rows, func(x, y tickJSON) int {
@@ -165,22 +161,18 @@ func (a *app) explainNone(jobs []config.Job, rows []tickJSON, to string) {
 }
 
 func (a *app) printNext(rows []tickJSON) error {
-	if a.output == "json" {
-		return a.printJSON(rows)
-	}
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "TICK (UTC)\tLOCAL\tJOB")
+	g := grid{}
+	g.add("TICK (UTC)", "LOCAL", "JOB")
 	for _, r := range rows {
-		fmt.Fprintf(w, "%s\t%s\t%s\n", r.Tick, localTime(r.at, r.zone), r.Job)
+		g.add(r.Tick, localTime(r.at), r.Job)
 	}
-	return w.Flush()
+	return a.answer(rows, g.lines()...)
 }
 
-// localTime writes a time in a zone; "-" if that is UTC.
-func localTime(t time.Time, zone string) string {
-	z, err := time.LoadLocation(zone)
-	if err != nil || z == time.UTC {
+// localTime writes a time in its zone; "-" if that is UTC.
+func localTime(t time.Time) string {
+	if t.Location() == time.UTC {
 		return "-"
 	}
-	return t.In(z).Format("Mon 2006-01-02 15:04:05 MST")
+	return t.Format("Mon 2006-01-02 15:04:05 MST")
 }

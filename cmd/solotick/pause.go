@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -79,12 +80,10 @@ func (a *app) pause(ctx context.Context, op *operator, jobs []string, f pauseFla
 			return err
 		}
 		rows = append(rows, view.NewPaused(job, a.author.Reason, until))
-		if a.output != "json" {
-			fmt.Fprintf(a.out, "paused %s %s: %s\n", job, untilWords(until), a.author.Reason)
-		}
+		fmt.Fprintf(a.text(), "paused %s %s: %s\n", job, untilWords(until), a.author.Reason)
 		return nil
 	})
-	return a.printEach(rows, failed)
+	return cmp.Or(a.answer(rows), failed)
 }
 
 func untilWords(until time.Time) string {
@@ -107,14 +106,4 @@ func each(jobs []string, act func(job string) error) error {
 		}
 	}
 	return unknown
-}
-
-// printEach prints the rows of the jobs that succeeded, if the output is JSON, and returns the error of the others.
-func (a *app) printEach(rows any, failed error) error {
-	if a.output == "json" {
-		if err := a.printJSON(rows); err != nil {
-			return err
-		}
-	}
-	return failed
 }

@@ -50,26 +50,18 @@ func (a *app) purge(ctx context.Context, op *operator, yes, force bool) error {
 		return usage("--yes removes all of them, for good",
 			"service %s has %s in Redis, and purge removes nothing without --yes", p.Service, plural(p.Keys, "key"))
 	}
-	text := func(format string, args ...any) {
-		if a.output != "json" {
-			fmt.Fprintf(a.out, format, args...)
-		}
-	}
 	if p.Keys == 0 {
-		text("service %s has no keys in Redis\n", p.Service)
+		fmt.Fprintf(a.text(), "service %s has no keys in Redis\n", p.Service)
 	} else {
-		text("removing %s of service %s\n", plural(p.Keys, "key"), p.Service)
+		fmt.Fprintf(a.text(), "removing %s of service %s\n", plural(p.Keys, "key"), p.Service)
 		var left int
 		if p.Removed, left, err = op.Purge(ctx); err != nil {
 			return err
 		}
-		text("removed %s\n", plural(p.Removed, "key"))
+		fmt.Fprintf(a.text(), "removed %s\n", plural(p.Removed, "key"))
 		if left > 0 {
 			fmt.Fprintf(a.err, "note: meanwhile, a replica or an app has written %s\n", plural(left, "key"))
 		}
 	}
-	if a.output == "json" {
-		return a.printJSON(p)
-	}
-	return nil
+	return a.answer(p)
 }

@@ -55,8 +55,6 @@ func (a *app) rerun(ctx context.Context, op *operator, name string, given moment
 	if err != nil {
 		return err
 	}
-	if a.output != "json" {
-		fmt.Fprintf(a.out, "rerunning %s: tick %s, request %s\n", name, view.Stamp(due.Tick), due.Nonce)
-	}
+	fmt.Fprintf(a.text(), "rerunning %s: tick %s, request %s\n", name, view.Stamp(due.Tick), due.Nonce)
 	return a.asked(ctx, op, due, before)
 }

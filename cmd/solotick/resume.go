@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -39,14 +40,12 @@ func (a *app) resume(ctx context.Context, op *operator, jobs []string) error {
 			return err
 		}
 		rows = append(rows, view.Resumed{Job: job, Resumed: resumed})
-		if a.output != "json" {
-			said := map[bool]string{true: "resumed " + job, false: job + " was not paused" + by}[resumed]
-			fmt.Fprintln(a.out, said)
-		}
+		said := map[bool]string{true: "resumed " + job, false: job + " was not paused" + by}[resumed]
+		fmt.Fprintln(a.text(), said)
 		return nil
 	})
 	a.noteStillPaused(ctx, op, jobs)
-	return a.printEach(rows, failed)
+	return cmp.Or(a.answer(rows), failed)
 }
 
 // ofWords says whose pause it is; "" if that is not known.

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -219,6 +220,17 @@ func (a *app) outputFlag(c *cobra.Command) *cobra.Command {
 		return nil
 	})
 	return c
+}
+
+// countFlag adds -n to a verb: how many rows it shows, from 1 to most.
+func countFlag(c *cobra.Command, n *int, usual, most int, help string) {
+	c.Flags().IntVarP(n, "count", "n", usual, help)
+	checks(c, func() error {
+		if *n < 1 || *n > most {
+			return usage(fmt.Sprintf("-n %d", usual), "--count %d is not between 1 and %d", *n, most)
+		}
+		return nil
+	})
 }
 
 // checks has a command check its flags before it runs.

@@ -134,11 +134,10 @@ func (c *card) runs(j config.Job) {
 
 // next adds the next ticks, also in the zone of the schedule.
 func (c *card) next(j config.Job) {
-	zone, err := time.LoadLocation(j.TimeZone)
-	name := "next"
+	zone, name := view.Zone(j.TimeZone), "next"
 	for t, n := c.Next(j), 0; !t.IsZero() && n < shownTicks; t, n = j.Schedule.Next(t), n+1 {
 		said := fmt.Sprintf("%s (in %s)", formatTime(t), formatDuration(t.Sub(c.Now)))
-		if err == nil && j.TimeZone != "UTC" && j.TimeZone != "" {
+		if zone != time.UTC {
 			said += ", " + t.In(zone).Format("Mon 15:04:05 MST")
 		}
 		c.fact(name, said)

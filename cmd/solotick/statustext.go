@@ -170,9 +170,9 @@ func (s status) jobLines(jobs []config.Job) []string {
 		g.add(s.row(j)...)
 		switch {
 		case s.isBad(j):
-			g.colour(s.in(red))
+			g.last().colour = s.in(red)
 		case s.needsPerson(j):
-			g.colour(s.in(yellow))
+			g.last().colour = s.in(yellow)
 		}
 		for _, note := range s.jobNotes(j) {
 			g.note(note)
@@ -498,7 +498,7 @@ func (s status) replicaLines() []string {
 			ready, c = "NO", yellow
 		}
 		g.add(r.Name, r.Version, r.Table, offset(r.Offset), ago(s.Now, r.Seen), ready)
-		g.colour(s.in(c))
+		g.last().colour = s.in(c)
 		for _, wrong := range s.wrong(r) {
 			g.note(wrong)
 		}

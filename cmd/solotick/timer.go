@@ -220,14 +220,11 @@ func (a *app) timerListCommand() *cobra.Command {
 		Short:   "Show the timers that come due next",
 		Example: `  solotick timer list -c table.yaml -n 100`,
 		Args:    noArguments,
-		RunE: func(*cobra.Command, []string) error {
-			if n < 1 || n > maxHistory {
-				return usage("-n 20", "--count %d is not between 1 and %d", n, maxHistory)
-			}
-			return a.withOperator(func(ctx context.Context, op *operator) error { return a.listTimers(ctx, op, n) })
-		},
+		RunE: a.onRedis(func(ctx context.Context, op *operator, _ []string) error {
+			return a.listTimers(ctx, op, n)
+		}),
 	})
-	c.Flags().IntVarP(&n, "count", "n", 20, "at most `number` timers")
+	countFlag(c, &n, 20, maxHistory, "at most `number` timers")
 	return c
 }
 
@@ -236,9 +233,7 @@ func (a *app) listTimers(ctx context.Context, op *operator, n int) error {
 	if err != nil {
 		return operatorFailure(err)
 	}
-	columns, _ := terminal(a.out)
-	g := grid{width: columns, names: []int{2}}
-	g.add("DUE", "IN", "TIMER")
+	g := a.grid([]int{2}, "DUE", "IN", "TIMER")
 	for _, t := range waiting {
 		g.add(formatTime(t.At.Truncate(time.Second)), formatDuration(t.At.Sub(op.now())), t.ID)
 	}

@@ -88,9 +88,7 @@ func (a *app) trigger(ctx context.Context, op *operator, name string, data []byt
 	if err != nil {
 		return err
 	}
-	if a.output != "json" {
-		fmt.Fprintf(a.out, "triggered %s: tick %s, request %s\n", name, view.Stamp(due.Tick), due.Nonce)
-	}
+	fmt.Fprintf(a.text(), "triggered %s: tick %s, request %s\n", name, view.Stamp(due.Tick), due.Nonce)
 	return a.asked(ctx, op, due, nil)
 }
 
@@ -98,20 +96,17 @@ func (a *app) trigger(ctx context.Context, op *operator, name string, data []byt
 const succeeded = "succeeded"
 
 func (a *app) printTriggered(r view.Triggered) error {
-	if a.output == "json" {
-		return a.printJSON(r)
-	}
 	if e := r.Result; e != nil {
 		end := fmt.Sprintf("%s on %s", e.Outcome, e.Replica)
 		if e.DurationMS > 0 {
 			end += " after " + took(time.Duration(e.DurationMS)*time.Millisecond)
 		}
-		fmt.Fprintln(a.out, text.OneLine(end+": run "+e.Run))
+		fmt.Fprintln(a.text(), text.OneLine(end+": run "+e.Run))
 		if e.Detail != "" {
-			fmt.Fprintf(a.out, "  %s\n", text.OneLine(e.Detail))
+			fmt.Fprintf(a.text(), "  %s\n", text.OneLine(e.Detail))
 		}
 	}
-	return nil
+	return a.answer(r)
 }
 
 // warnIfNoReplica prints a note if no live replica can do what was asked for.

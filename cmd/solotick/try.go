@@ -103,10 +103,7 @@ func (a *app) try(name string, given moment, data []byte) error {
 	ended, over := context.WithCancel(context.Background()) // after Ctrl-C, the app reports until it has stopped
 	defer over()
 	result := triedJSON{Job: name, Sent: []string{}}
-	out := io.Discard
-	if a.output != "json" {
-		out = a.out
-	}
+	out := a.text()
 	tell := func(lines []string) {
 		result.Sent = append(result.Sent, lines...)
 		fmt.Fprintln(out, strings.Join(lines, "\n  "))
@@ -127,11 +124,7 @@ func (a *app) try(name string, given moment, data []byte) error {
 	if tried.Result.Err != nil {
 		result.Detail = tried.Result.Err.Error()
 	}
-	if a.output == "json" {
-		err = a.printJSON(result)
-	} else {
-		err = a.printTried(result, tried, job.HTTP != nil)
-	}
+	err = a.answer(result, result.end(tried, job.HTTP != nil)...)
 	if err == nil && tried.Outcome != succeeded {
 		err = &failure{code: exitProblem} // the output says why
 	}
@@ -156,16 +149,12 @@ func reportsTo(ctx context.Context, background *sync.WaitGroup, job config.Job,
 	return runs, nil
 }
 
-// printTried prints the end of a run. The output of a command has been printed line by line.
-func (a *app) printTried(r triedJSON, tried sidecar.Tried, isCall bool) error {
+// end tells the end of a run. The output of a command has been printed line by line.
+func (r *triedJSON) end(tried sidecar.Tried, isCall bool) (lines []string) {
 	if isCall && r.Output != "" {
-		if tried.Result.Reported {
-			fmt.Fprintln(a.out, "report")
-		} else {
-			fmt.Fprintln(a.out, "answer")
-		}
+		lines = append(lines, map[bool]string{true: "report", false: "answer"}[tried.Result.Reported])
 		for line := range strings.Lines(r.Output) {
-			fmt.Fprintf(a.out, "  %s\n", strings.TrimRight(line, "\n"))
+			lines = append(lines, "  "+strings.TrimRight(line, "\n"))
 		}
 	}
 	line := r.Outcome
@@ -183,8 +172,7 @@ func (a *app) printTried(r triedJSON, tried sidecar.Tried, isCall bool) error {
 			line += ", which ends the run: with http.async the app ends it by itself"
 		}
 	}
-	_, err := fmt.Fprintln(a.out, line)
-	return err
+	return append(lines, line)
 }
 
 // outputLines is a log that shows the lines of a command, and nothing else of them. Their attributes are those of the

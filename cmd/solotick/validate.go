@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -90,11 +91,21 @@ func (a *app) printJSON(v any) error {
 	return e.Encode(v)
 }
 
-// answer prints what -o asks for: v in JSON, or the lines of text.
+// answer prints what -o asks for: v in JSON, or the lines of text, if there are any.
 func (a *app) answer(v any, text ...string) error {
 	if a.output == "json" {
 		return a.printJSON(v)
 	}
-	_, err := fmt.Fprintln(a.out, strings.Join(text, "\n"))
-	return err
+	if len(text) > 0 {
+		fmt.Fprintln(a.out, strings.Join(text, "\n"))
+	}
+	return nil
+}
+
+// text is for the lines that a verb prints before its answer: with -o json it leaves them out.
+func (a *app) text() io.Writer {
+	if a.output == "json" {
+		return io.Discard
+	}
+	return a.out
 }

@@ -127,11 +127,22 @@ func (c colour) paint(line string) string {
 
 // grid is a table in columns two blanks apart, with notes beneath its rows.
 type grid struct {
-	width   int   // of the terminal; 0 = no limit
-	names   []int // columns whose cells may be shortened in the middle
-	rows    [][]string
-	notes   map[int][]string // row → lines beneath it
-	colours map[int]colour   // of rows
+	width int   // of the terminal; 0 = no limit
+	names []int // columns whose cells may be shortened in the middle
+	rows  []row
+}
+
+type row struct {
+	cells, notes []string
+	colour       colour
+}
+
+// grid returns a table as wide as the terminal.
+func (a *app) grid(names []int, columns ...string) *grid {
+	width, _ := terminal(a.out)
+	g := &grid{width: width, names: names}
+	g.add(columns...)
+	return g
 }
 
 // add adds a row. It removes control characters: text from Redis must not move the cursor of a terminal.
@@ -139,37 +150,28 @@ func (g *grid) add(cells ...string) {
 	for i := range cells {
 		cells[i] = text.OneLine(cells[i])
 	}
-	g.rows = append(g.rows, cells)
+	g.rows = append(g.rows, row{cells: cells})
 }
+
+// last is the row that was added last.
+func (g *grid) last() *row { return &g.rows[len(g.rows)-1] }
 
 func (g *grid) note(said string) {
-	if g.notes == nil {
-		g.notes = map[int][]string{}
-	}
-	i := len(g.rows) - 1
-	g.notes[i] = append(g.notes[i], "  "+text.OneLine(said))
-}
-
-// colour colours the last row.
-func (g *grid) colour(c colour) {
-	if g.colours == nil {
-		g.colours = map[int]colour{}
-	}
-	g.colours[len(g.rows)-1] = c
+	g.last().notes = append(g.last().notes, "  "+text.OneLine(said))
 }
 
 // lines returns the aligned rows, at most as wide as the terminal.
 func (g *grid) lines() []string {
 	widths := g.widths()
 	var lines []string
-	for i, row := range g.rows {
+	for _, row := range g.rows {
 		var b strings.Builder
-		for c, cell := range row {
+		for c, cell := range row.cells {
 			cell = shorten(cell, widths[c])
 			b.WriteString(cell + strings.Repeat(" ", widths[c]-utf8.RuneCountInString(cell)+2))
 		}
-		lines = append(lines, g.colours[i].paint(cut(strings.TrimRight(b.String(), " "), g.width)))
-		for _, note := range g.notes[i] {
+		lines = append(lines, row.colour.paint(cut(strings.TrimRight(b.String(), " "), g.width)))
+		for _, note := range row.notes {
 			lines = append(lines, cut(note, g.width))
 		}
 	}
@@ -180,11 +182,11 @@ func (g *grid) lines() []string {
 const shortestName = 8
 
 func (g *grid) widths() []int {
-	widths := make([]int, len(g.rows[0]))
+	widths := make([]int, len(g.rows[0].cells))
 	total := 2 * (len(widths) - 1)
 	for c := range widths {
 		for _, row := range g.rows {
-			widths[c] = max(widths[c], utf8.RuneCountInString(row[c]))
+			widths[c] = max(widths[c], utf8.RuneCountInString(row.cells[c]))
 		}
 		total += widths[c]
 	}

@@ -47,6 +47,14 @@ func Read(ctx context.Context, s Store, t *config.Table, jobs []config.Job) (*Lo
 	return &Look{t, jobs, now, states, replicas}, nil
 }
 
+// Zone returns the time zone of that name; UTC if it is not known here.
+func Zone(name string) *time.Location {
+	if zone, err := time.LoadLocation(name); err == nil {
+		return zone
+	}
+	return time.UTC
+}
+
 // Next returns the next tick that no pause and no suspend skips; zero if there is none.
 func (l *Look) Next(j config.Job) time.Time {
 	after := l.Now

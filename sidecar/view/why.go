@@ -74,10 +74,7 @@ func Explain(ctx context.Context, s WhyStore, t *config.Table, j config.Job, at 
 	if err != nil {
 		return nil, err
 	}
-	x := &explainer{Look: look, job: j, fates: fates, acts: acts, state: look.States[j.Name], zone: time.UTC}
-	if zone, err := time.LoadLocation(j.TimeZone); err == nil {
-		x.zone = zone
-	}
+	x := &explainer{Look: look, job: j, fates: fates, acts: acts, state: look.States[j.Name], zone: Zone(j.TimeZone)}
 	w := x.stands()
 	if !at.IsZero() {
 		w = x.tick(at)
