@@ -9,6 +9,7 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v4"
@@ -87,6 +88,14 @@ func (a *app) readJob(file string) (*config.Job, error) {
 		return nil, a.inFile(file, problems)
 	}
 	return j, err
+}
+
+// content returns the text of a flag, or that of the file after @.
+func (a *app) content(given, what string) ([]byte, error) {
+	if file, named := strings.CutPrefix(given, "@"); named {
+		return a.readSource(file, what)
+	}
+	return []byte(given), nil
 }
 
 // readSource reads a file with a job or timer; - is standard input.

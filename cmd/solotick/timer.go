@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -86,15 +85,20 @@ request is sent at once.`,
 			if f.HTTP.Headers, err = readHeaders(headers); err != nil {
 				return err
 			}
-			if f.HTTP.Body, err = a.readBody(f.HTTP.Body); err != nil {
+			body, err := a.content(f.HTTP.Body, "body")
+			if err != nil {
 				return err
 			}
-			f.After, f.Timeout = after.String(), timeout.String()
+			f.HTTP.Body, f.After, f.Timeout = string(body), after.String(), timeout.String()
 			return a.withOperator(func(ctx context.Context, op *operator) error {
 				if at.given() {
 					f.At = at.read(op.now(), time.UTC).First.Format(time.RFC3339Nano)
 				}
-				return a.setTimer(ctx, op, args[0], f)
+				source, err := json.Marshal(f)
+				if err != nil {
+					return err
+				}
+				return a.setTimer(ctx, op, args[0], source, "")
 			})
 		},
 	})
@@ -113,16 +117,6 @@ request is sent at once.`,
 	return c
 }
 
-// readBody returns the text of a request, or that of the file after @.
-func (a *app) readBody(body string) (string, error) {
-	file, named := strings.CutPrefix(body, "@")
-	if !named {
-		return body, nil
-	}
-	data, err := a.readSource(file, "body")
-	return string(data), err
-}
-
 // readHeaders splits each 'Name: value'. The check of the timer reports bad names and values.
 func readHeaders(lines []string) (map[string]string, error) {
 	headers := map[string]string{}
@@ -137,18 +131,6 @@ func readHeaders(lines []string) (map[string]string, error) {
 	return headers, nil
 }
 
-func (a *app) setTimer(ctx context.Context, op *operator, id string, f timerFlags) error {
-	source, err := json.Marshal(f)
-	if err != nil {
-		return err
-	}
-	t, created, err := op.SetTimer(ctx, id, source)
-	if err != nil {
-		return inFlags(err)
-	}
-	return a.printSet(ctx, op, t, created)
-}
-
 // setTimerOf sets the timer in a file.
 func (a *app) setTimerOf(c *cobra.Command, id, file string) error {
 	for _, other := range []string{"at", "after", "url", "method", "header", "body", "timeout", "retry", "guarantee"} {
@@ -156,42 +138,37 @@ func (a *app) setTimerOf(c *cobra.Command, id, file string) error {
 			return usage("leave one of them out", "--file and --%s cannot be used together", other)
 		}
 	}
-	data, err := a.readSource(file, "timer")
+	source, err := a.readSource(file, "timer")
 	if err != nil {
 		return err
 	}
 	return a.withOperator(func(ctx context.Context, op *operator) error {
-		t, created, err := op.SetTimer(ctx, id, data)
-		var r *service.Refusal
-		switch {
-		case errors.As(err, &r) && r.Kind == service.Invalid && len(r.Problems) > 0:
-			return a.inFile(file, r.Problems)
-		case err != nil:
-			return inFlags(err)
-		}
-		return a.printSet(ctx, op, t, created)
+		return a.setTimer(ctx, op, id, source, file)
 	})
 }
 
-// printSet shows a timer that was set.
-func (a *app) printSet(ctx context.Context, op *operator, t *config.Timer, created bool) error {
+// setTimer sets a timer, and shows what is wrong with it. Lines and columns mean something only in a file; file is ""
+// if the timer is made of flags.
+func (a *app) setTimer(ctx context.Context, op *operator, id string, source []byte, file string) error {
+	t, created, err := op.SetTimer(ctx, id, source)
+	if err != nil {
+		r := service.RefusalOf(err)
+		switch {
+		case len(r.Problems) == 0:
+			return err
+		case file != "" && r.Kind == service.Invalid:
+			return a.inFile(file, r.Problems)
+		}
+		var texts []string
+		for _, p := range r.Problems {
+			texts = append(texts, p.Message)
+		}
+		return usage(r.Problems[0].Hint, "%s", strings.Join(texts, "; "))
+	}
 	a.warnIfNoReplica(ctx, op)
 	said := map[bool]string{true: "set", false: "replaced"}[created]
 	return a.answer(view.NewTimer(t.ID, t.At),
 		fmt.Sprintf("%s %s: at %s, in %s", said, t.ID, formatTime(t.At), untilDue(op.now(), t.At)))
-}
-
-// inFlags is the failure of a timer made from flags. It leaves out lines and columns, which mean nothing there.
-func inFlags(err error) error {
-	problems := service.RefusalOf(err).Problems
-	if len(problems) == 0 {
-		return err
-	}
-	var texts []string
-	for _, p := range problems {
-		texts = append(texts, p.Message)
-	}
-	return &failure{code: exitUsage, err: errors.New(strings.Join(texts, "; ")), hint: problems[0].Hint}
 }
 
 func (a *app) timerGetCommand() *cobra.Command {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -65,18 +64,11 @@ func (a *app) readData(c *cobra.Command, given string) ([]byte, error) {
 	if !c.Flag("data").Changed {
 		return nil, nil
 	}
-	data := []byte(given)
-	if file, ok := strings.CutPrefix(given, "@"); ok {
-		var err error
-		if data, err = a.readSource(file, "data"); err != nil {
-			return nil, err
-		}
-	}
-	data, err := service.CheckData("--data", data)
+	data, err := a.content(given, "data")
 	if err != nil {
-		return nil, operatorFailure(err)
+		return nil, err
 	}
-	return data, nil
+	return service.CheckData("--data", data)
 }
 
 func (a *app) trigger(ctx context.Context, op *operator, name string, data []byte) error {
