@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -66,7 +67,6 @@ func (a *app) doctor(ctx context.Context, op *operator) error {
 }
 
 func (a *app) doctorLines(d *doctorJSON) []string {
-	const indent = "                       " // as wide as the two columns
 	width, isTerminal := terminal(a.out)
 	lines := []string{fmt.Sprintf("Redis (%s), service %s", d.Redis, d.Service)}
 	for _, f := range d.Findings {
@@ -80,35 +80,18 @@ func (a *app) doctorLines(d *doctorJSON) []string {
 		if !isTerminal {
 			c = ""
 		}
-		for i, line := range wrap(text.OneLine(f.Saw), room(width, len(indent))) {
-			if i == 0 {
-				line = fmt.Sprintf("%-9s %-12s %s", level, f.Check, line)
-			} else {
-				line = indent + line
-			}
+		first := fmt.Sprintf("%-9s %-12s ", level, f.Check)
+		for _, line := range hang(first, text.OneLine(f.Saw), width) {
 			lines = append(lines, c.paint(line))
 		}
 		for _, said := range []string{f.Means, f.Do} {
 			if said != "" {
-				for _, line := range wrap(text.OneLine(said), room(width, len(indent)+2)) {
-					lines = append(lines, indent+"  "+line)
-				}
+				lines = append(lines, hang(strings.Repeat(" ", len(first)+2), text.OneLine(said), width)...)
 			}
 		}
 	}
-	switch {
-	case d.Problems+d.Warnings == 0:
-		lines = append(lines, "nothing is wrong")
-	default:
-		lines = append(lines, plural(d.Problems, "problem")+", "+plural(d.Warnings, "warning"))
+	if d.Problems+d.Warnings == 0 {
+		return append(lines, "nothing is wrong")
 	}
-	return lines
-}
-
-// room is what an indent leaves of a line; 0 is no limit.
-func room(width, indent int) int {
-	if width == 0 {
-		return 0
-	}
-	return max(width-indent, 20)
+	return append(lines, plural(d.Problems, "problem")+", "+plural(d.Warnings, "warning"))
 }

@@ -13,10 +13,8 @@ import (
 	"github.com/solotick/solotick/sidecar/view"
 )
 
-const (
-	shownTicks = 3  // how many next ticks of a job are shown
-	factIndent = 16 // columns before a fact
-)
+// shownTicks is how many next ticks of a job are shown.
+const shownTicks = 3
 
 // card is all about one job: a line for each fact, wrapped to the width of the terminal.
 type card struct {
@@ -27,12 +25,8 @@ type card struct {
 // fact adds a fact, unless there is nothing to say. It removes control characters: text from Redis must not move the
 // cursor of a terminal.
 func (c *card) fact(name, said string) {
-	if said = text.OneLine(said); said == "" {
-		return
-	}
-	for _, line := range wrap(said, max(0, c.width-factIndent)) {
-		c.lines = append(c.lines, fmt.Sprintf("%-*s%s", factIndent, name, line))
-		name = ""
+	if said = text.OneLine(said); said != "" {
+		c.lines = append(c.lines, hang(fmt.Sprintf("%-16s", name), said, c.width)...)
 	}
 }
 
@@ -41,15 +35,8 @@ func (s status) card(j config.Job) []string {
 	state := s.States[j.Name]
 	s.wide, s.prefix = true, ""
 	c := &card{status: s}
-	health := s.Health(j)
-	title := text.OneLine(fmt.Sprintf("%s: %s", j.Name, strings.ReplaceAll(string(health), "_", " ")))
-	switch {
-	case s.isBad(j):
-		title = s.in(red).paint(cut(title, s.width))
-	case health == view.Missed:
-		title = s.in(yellow).paint(cut(title, s.width))
-	}
-	c.lines = append(c.lines, title, "")
+	title := text.OneLine(fmt.Sprintf("%s: %s", j.Name, strings.ReplaceAll(string(s.Health(j)), "_", " ")))
+	c.lines = append(c.lines, s.colourOf(j).paint(cut(title, s.width)), "")
 
 	c.fact("description", j.Description)
 	c.fact("owner", j.Owner)

@@ -150,6 +150,17 @@ func healthColour(sum view.Summary, replicas int) colour {
 	return green
 }
 
+// colourOf returns the colour of a job that needs a person.
+func (s status) colourOf(j config.Job) colour {
+	switch s.Health(j) {
+	case view.Failing, view.Overdue:
+		return s.in(red)
+	case view.Missed:
+		return s.in(yellow)
+	}
+	return ""
+}
+
 // in returns the colour if colours are wanted.
 func (s status) in(c colour) colour {
 	if !s.colourful {
@@ -168,12 +179,7 @@ func (s status) jobLines(jobs []config.Job) []string {
 	g.add(cells...)
 	for _, j := range jobs {
 		g.add(s.row(j)...)
-		switch {
-		case s.isBad(j):
-			g.last().colour = s.in(red)
-		case s.needsPerson(j):
-			g.last().colour = s.in(yellow)
-		}
+		g.last().colour = s.colourOf(j)
 		for _, note := range s.jobNotes(j) {
 			g.note(note)
 		}
@@ -396,32 +402,33 @@ func resultWords(results []service.Entry) string {
 
 // resultNotes returns a line for each replica whose last run failed or has a detail. Replicas that say the same share
 // one.
-func (s status) resultNotes(results []service.Entry) []string {
-	type said struct{ outcome, detail string }
-	var (
-		order []said
-		by    = map[said][]string{}
-		ended = map[said]time.Time{}
-	)
-	for _, e := range results { // the newest of those that failed first
-		if !e.Failed && e.Detail == "" {
-			continue
+func (s status) resultNotes(results []service.Entry) (notes []string) {
+	results = slices.DeleteFunc(results, func(e service.Entry) bool { return !e.Failed && e.Detail == "" })
+	alike := func(a, b service.Entry) bool { return a.Outcome == b.Outcome && a.Detail == b.Detail }
+	for _, same := range grouped(results, alike) {
+		e, names := same[0], []string{} // the newest of those that failed
+		for _, e := range same {
+			names = append(names, s.replica(e.Replica))
 		}
-		k := said{e.Outcome, e.Detail}
-		if by[k] == nil {
-			order, ended[k] = append(order, k), e.Ended
-		}
-		by[k] = append(by[k], s.replica(e.Replica))
-	}
-	var notes []string
-	for _, k := range order {
-		note := fmt.Sprintf("%s on %s %s", k.outcome, strings.Join(by[k], ", "), ago(s.Now, ended[k]))
-		if k.detail != "" {
-			note += ": " + k.detail
+		note := fmt.Sprintf("%s on %s %s", e.Outcome, strings.Join(names, ", "), ago(s.Now, e.Ended))
+		if e.Detail != "" {
+			note += ": " + e.Detail
 		}
 		notes = append(notes, note)
 	}
 	return notes
+}
+
+// grouped groups what is alike. Groups and their elements keep the order of all.
+func grouped[T any](all []T, alike func(a, b T) bool) (groups [][]T) {
+	for _, one := range all {
+		i := slices.IndexFunc(groups, func(group []T) bool { return alike(group[0], one) })
+		if i < 0 {
+			i, groups = len(groups), append(groups, nil)
+		}
+		groups[i] = append(groups[i], one)
+	}
+	return groups
 }
 
 // doubt marks a run whose replica may be gone.
@@ -451,31 +458,21 @@ func waitingWords(waiting []lock.Due) string {
 }
 
 // skipNotes returns the job's newest skips after its last run. Skips of one tick for one reason share a line.
-func (s status) skipNotes(j config.Job) []string {
-	type skip struct {
-		tick   time.Time
-		reason string
-	}
-	var order []skip
-	by := map[skip][]string{}
-	at := map[skip]time.Time{}
+func (s status) skipNotes(j config.Job) (notes []string) {
 	last := s.Last(j)
-	for _, k := range s.Skips(j.Name) {
-		if last != nil && !k.At.After(last.Ended) {
-			continue
+	skips := slices.DeleteFunc(s.Skips(j.Name), func(k view.Skipped) bool {
+		return last != nil && !k.At.After(last.Ended)
+	})
+	alike := func(a, b view.Skipped) bool { return a.Tick.Equal(b.Tick) && a.Reason == b.Reason }
+	groups := grouped(skips, alike)
+	for _, same := range groups[:min(len(groups), shownSkips)] {
+		k, names := same[0], []string{} // the newest
+		for _, k := range same {
+			names = append(names, s.replica(k.Replica))
 		}
-		key := skip{k.Tick, k.Reason}
-		if by[key] == nil {
-			order = append(order, key)
-			at[key] = k.At
-		}
-		by[key] = append(by[key], s.replica(k.Replica))
-	}
-	var notes []string
-	for _, k := range order[:min(len(order), shownSkips)] {
-		slices.Sort(by[k])
+		slices.Sort(names)
 		notes = append(notes, fmt.Sprintf("%s: %s, tick %s, by %s",
-			ago(s.Now, at[k]), k.reason, formatTime(k.tick), strings.Join(by[k], ", ")))
+			ago(s.Now, k.At), k.Reason, formatTime(k.Tick), strings.Join(names, ", ")))
 	}
 	return notes
 }

@@ -108,6 +108,19 @@ func wrap(said string, width int) []string {
 	return append(lines, line)
 }
 
+// hang breaks text into lines beside a first one: the others are indented by its width. width is the terminal's.
+func hang(first, said string, width int) []string {
+	indent := strings.Repeat(" ", utf8.RuneCountInString(first))
+	if width > 0 {
+		width = max(width-len(indent), 20)
+	}
+	lines := wrap(said, width)
+	for i := range lines {
+		lines[i], first = first+lines[i], indent
+	}
+	return lines
+}
+
 // colour is the escape sequence that begins a colour on a terminal; "" = no colour.
 type colour string
 
