@@ -8,15 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/solotick/solotick/internal/beat"
 	"github.com/solotick/solotick/internal/text"
-	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/service"
 	"github.com/solotick/solotick/sidecar/view"
 )
-
-// lookInterval is how often --wait asks Redis: it reports the end of a run late by up to this.
-const lookInterval = 500 * time.Millisecond
 
 func (a *app) triggerCommand() *cobra.Command {
 	var (
@@ -109,60 +104,4 @@ func (a *app) warnIfNoReplica(ctx context.Context, op *operator) {
 		fmt.Fprintf(a.err, "note: no replica has reported in the last %s: the request waits for one\n",
 			service.HeartbeatTimeout)
 	}
-}
-
-// records is the part of the store that shows how a tick ended.
-type records interface {
-	History(ctx context.Context, job string, limit int) ([]service.Entry, error)
-	States(ctx context.Context, jobs []string) (map[string]service.Ledger, error)
-}
-
-// await asks Redis until the tick has ended, and returns its end. The tick may be handed over from replica to replica.
-// Errors of Redis do not end the wait.
-func await(ctx context.Context, r records, due lock.Due) (*service.Entry, error) {
-	for gone := 0; ; {
-		// If another replica repeats the newest run of the tick, the state shows the repetition, or the history that is
-		// read after the state has its end.
-		history, err := r.History(ctx, due.Job, historyOfWait)
-		var states map[string]service.Ledger
-		if err == nil {
-			states, err = r.States(ctx, []string{due.Job})
-		}
-		if entry, over := ending(due, history, states[due.Job]); err == nil && over {
-			if entry != nil && entry.Outcome != service.HandedOver {
-				after, err := r.History(ctx, due.Job, historyOfWait)
-				newest, _ := ending(due, after, states[due.Job])
-				if err == nil && newest != nil && newest.Run == entry.Run {
-					return entry, nil
-				}
-				continue
-			}
-			switch gone++; { // the tick may have ended, or been handed over, between the two reads
-			case gone < 3:
-			case entry != nil: // the next replica has dropped it
-				return entry, nil
-			default:
-				return nil, problem(
-					"a replica may have dropped it, or Redis may have lost its data: see the replicas' logs",
-					"the run neither waits nor runs, and the history does not have it")
-			}
-		}
-		if !beat.Sleep(ctx, lookInterval) {
-			return nil, cannot("solotick history "+due.Job, "no longer waiting; the run goes on")
-		}
-	}
-}
-
-// ending reports whether a tick no longer waits or runs, and returns its newest entry in the history; nil if there is
-// none. The history must have its newest entry first.
-func ending(due lock.Due, history []service.Entry, state service.Ledger) (entry *service.Entry, over bool) {
-	if slices.ContainsFunc(state.Waiting, func(w lock.Due) bool { return w.Tick.Equal(due.Tick) }) ||
-		slices.ContainsFunc(state.Running, func(r service.RunState) bool { return r.Tick.Equal(due.Tick) }) {
-		return nil, false
-	}
-	i := slices.IndexFunc(history, func(e service.Entry) bool { return e.Tick.Equal(due.Tick) })
-	if i < 0 {
-		return nil, true
-	}
-	return &history[i], true
 }

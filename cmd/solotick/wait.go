@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/solotick/solotick/internal/beat"
 	"github.com/solotick/solotick/internal/text"
 	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/service"
@@ -39,6 +40,9 @@ func (f *waitFlags) check() error {
 // historyOfWait is how many runs of the job --wait looks through for the end of the one that it waits for.
 const historyOfWait = 100
 
+// lookInterval is how often --wait asks Redis: it reports the end of a run late by up to this.
+const lookInterval = 500 * time.Millisecond
+
 // errWaited is why a wait ends at its timeout.
 var errWaited = errors.New("the time is over")
 
@@ -59,7 +63,7 @@ func (a *app) asked(ctx context.Context, op *operator, due lock.Due, before []se
 	for _, e := range before {
 		w.before[e.Run] = true
 	}
-	entry, err := await(ctx, w, due)
+	entry, err := w.end(ctx)
 	if err != nil {
 		if errors.Is(context.Cause(ctx), errWaited) {
 			return cannot("solotick history "+due.Job,
@@ -81,28 +85,79 @@ func (a *app) asked(ctx context.Context, op *operator, due lock.Due, before []se
 // quiet is for how long a wait says nothing: most runs begin at once.
 const quiet = 2 * time.Second
 
-// followed is the part of the store that shows what a run waits for.
+// followed is the part of the store that shows how a tick ended, and what it waits for.
 type followed interface {
-	records
+	History(ctx context.Context, job string, limit int) ([]service.Entry, error)
+	States(ctx context.Context, jobs []string) (map[string]service.Ledger, error)
 	Replicas(ctx context.Context) ([]service.Replica, error)
 }
 
-// waiting are the records for await. It leaves out the runs from before the request, and says what the run waits for
-// when that has changed.
+// waiting waits for the end of a tick, and says what it waits for when that has changed.
 type waiting struct {
 	store  followed
 	due    lock.Due
 	now    func() time.Time // Redis' time
 	out    io.Writer
 	began  time.Time
-	before map[string]bool // runs
+	before map[string]bool // runs from before the request, which do not count
 	said   string
 
 	refused *service.Entry // the last replica that could not start the run; nil = none is known
 }
 
-func (w *waiting) History(ctx context.Context, job string, limit int) ([]service.Entry, error) {
-	history, err := w.store.History(ctx, job, limit)
+// end asks Redis until the tick has ended, and returns its end. The tick may be handed over from replica to replica.
+// Errors of Redis do not end the wait.
+func (w *waiting) end(ctx context.Context) (*service.Entry, error) {
+	for gone := 0; ; {
+		// If another replica repeats the newest run of the tick, the state shows the repetition, or the history that is
+		// read after the state has its end.
+		history, err := w.history(ctx)
+		var state service.Ledger
+		if err == nil {
+			state, err = w.state(ctx)
+		}
+		if entry, over := ending(w.due, history, state); err == nil && over {
+			if entry != nil && entry.Outcome != service.HandedOver {
+				after, err := w.history(ctx)
+				newest, _ := ending(w.due, after, state)
+				if err == nil && newest != nil && newest.Run == entry.Run {
+					return entry, nil
+				}
+				continue
+			}
+			switch gone++; { // the tick may have ended, or been handed over, between the two reads
+			case gone < 3:
+			case entry != nil: // the next replica has dropped it
+				return entry, nil
+			default:
+				return nil, problem(
+					"a replica may have dropped it, or Redis may have lost its data: see the replicas' logs",
+					"the run neither waits nor runs, and the history does not have it")
+			}
+		}
+		if !beat.Sleep(ctx, lookInterval) {
+			return nil, cannot("solotick history "+w.due.Job, "no longer waiting; the run goes on")
+		}
+	}
+}
+
+// ending reports whether a tick no longer waits or runs, and returns its newest entry in the history; nil if there is
+// none. The history must have its newest entry first.
+func ending(due lock.Due, history []service.Entry, state service.Ledger) (entry *service.Entry, over bool) {
+	if slices.ContainsFunc(state.Waiting, func(w lock.Due) bool { return w.Tick.Equal(due.Tick) }) ||
+		slices.ContainsFunc(state.Running, func(r service.RunState) bool { return r.Tick.Equal(due.Tick) }) {
+		return nil, false
+	}
+	i := slices.IndexFunc(history, func(e service.Entry) bool { return e.Tick.Equal(due.Tick) })
+	if i < 0 {
+		return nil, true
+	}
+	return &history[i], true
+}
+
+// history returns the newest runs of the job, without those from before the request.
+func (w *waiting) history(ctx context.Context) ([]service.Entry, error) {
+	history, err := w.store.History(ctx, w.due.Job, historyOfWait)
 	refused := func(e service.Entry) bool { return e.Outcome == service.HandedOver && e.Tick.Equal(w.due.Tick) }
 	if i := slices.IndexFunc(history, refused); i >= 0 {
 		last := history[i]
@@ -111,13 +166,11 @@ func (w *waiting) History(ctx context.Context, job string, limit int) ([]service
 	return slices.DeleteFunc(history, func(e service.Entry) bool { return w.before[e.Run] }), err
 }
 
-func (w *waiting) States(ctx context.Context, jobs []string) (map[string]service.Ledger, error) {
-	states, err := w.store.States(ctx, jobs)
-	if err != nil {
-		if ctx.Err() == nil {
-			w.say("Redis does not answer")
-		}
-		return states, err
+// state returns the state of the job, and says what it tells of the run.
+func (w *waiting) state(ctx context.Context) (service.Ledger, error) {
+	states, err := w.store.States(ctx, []string{w.due.Job})
+	if err != nil && ctx.Err() == nil {
+		w.say("Redis does not answer")
 	}
 	state := states[w.due.Job]
 	ours := func(r service.RunState) bool { return r.Tick.Equal(w.due.Tick) && !w.before[r.Run] }
@@ -129,7 +182,7 @@ func (w *waiting) States(ctx context.Context, jobs []string) (map[string]service
 			w.say("waiting: " + w.why(state, replicas))
 		}
 	}
-	return states, nil
+	return state, err
 }
 
 // why says what keeps the run from its beginning.

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -137,6 +138,8 @@ func (l *looks) History(_ context.Context, job string, _ int) ([]service.Entry, 
 
 func (*looks) States(context.Context, []string) (map[string]service.Ledger, error) { return nil, nil }
 
+func (*looks) Replicas(context.Context) ([]service.Replica, error) { return nil, nil }
+
 // The history is read before the state. A tick that was handed over or cut short at the first read may have been run by
 // the second.
 func TestARunThatIsRepeatedIsNotTheEnd(t *testing.T) {
@@ -153,7 +156,8 @@ func TestARunThatIsRepeatedIsNotTheEnd(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			found := slices.Clone(c.looks)
-			entry, err := await(t.Context(), &found, lock.Due{Job: "a", Tick: morning})
+			w := &waiting{store: &found, due: lock.Due{Job: "a", Tick: morning}, out: io.Discard, began: time.Now()}
+			entry, err := w.end(t.Context())
 			if (entry == nil) != (c.want == "") || (err == nil) != (c.want != "") || entry != nil && entry.Outcome != c.want {
 				t.Errorf("of the looks %q: %+v, %v; want %q", c.looks, entry, err, c.want)
 			}

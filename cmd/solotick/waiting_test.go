@@ -74,7 +74,7 @@ func TestAWaitSaysWhatItWaitsForWhenThatChanges(t *testing.T) {
 		}}
 		var said bytes.Buffer
 		w := &waiting{store: p, due: due, now: func() time.Time { return morning }, out: &said, began: p.began, before: map[string]bool{"of before": true}}
-		entry, err := await(t.Context(), w, due)
+		entry, err := w.end(t.Context())
 		if err != nil || entry.Run != "run-2" {
 			t.Errorf("ended by %+v, %v", entry, err)
 		}
