@@ -59,11 +59,7 @@ func (a *app) doctor(ctx context.Context, op *operator) error {
 			d.Warnings++
 		}
 	}
-	err := a.answer(d, a.doctorLines(&d)...)
-	if err == nil && d.Problems > 0 {
-		err = &failure{code: exitProblem} // the output shows the problems
-	}
-	return err
+	return a.judge(d.Problems == 0, d, a.doctorLines(&d)...)
 }
 
 func (a *app) doctorLines(d *doctorJSON) []string {

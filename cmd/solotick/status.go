@@ -45,7 +45,14 @@ Output on a terminal is coloured unless NO_COLOR is set or TERM is dumb.`,
 			if f.job = args; f.failed && len(args) > 0 {
 				return usage("solotick status --failed", "--failed and JOB both say which jobs to show")
 			}
-			return a.withOperator(func(ctx context.Context, op *operator) error { return a.status(ctx, op, f) })
+			return a.withOperator(func(ctx context.Context, op *operator) error {
+				look, err := op.look(ctx, f.job...)
+				if err != nil {
+					return operatorFailure(err)
+				}
+				s := a.showing(look, f)
+				return a.judge(!f.check || !s.bad(), s.json(), s.lines()...)
+			})
 		},
 	})
 	c.Flags().BoolVar(&f.failed, "failed", false, "only jobs that need a person: failing, overdue, missed")
@@ -53,19 +60,6 @@ Output on a terminal is coloured unless NO_COLOR is set or TERM is dumb.`,
 		"whole names of replicas, and schedules, owners and run ids; lines may be wider than the terminal")
 	c.Flags().BoolVar(&f.check, "check", false, "only what is bad, as lines and as exit code: for scripts and probes")
 	return c
-}
-
-func (a *app) status(ctx context.Context, op *operator, f statusFlags) error {
-	look, err := op.look(ctx, f.job...)
-	if err != nil {
-		return operatorFailure(err)
-	}
-	s := a.showing(look, f)
-	err = a.answer(s.json(), s.lines()...)
-	if err == nil && f.check && s.bad() {
-		return &failure{code: exitProblem}
-	}
-	return err
 }
 
 // look takes a look at all jobs. It fails if there is no job of one of the given names.

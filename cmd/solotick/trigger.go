@@ -4,11 +4,9 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/solotick/solotick/internal/text"
 	"github.com/solotick/solotick/sidecar/service"
 	"github.com/solotick/solotick/sidecar/view"
 )
@@ -77,23 +75,6 @@ func (a *app) trigger(ctx context.Context, op *operator, name string, data []byt
 	}
 	fmt.Fprintf(a.text(), "triggered %s: tick %s, request %s\n", name, view.Stamp(due.Tick), due.Nonce)
 	return a.asked(ctx, op, due, nil)
-}
-
-// succeeded is the outcome of a run without a failure.
-const succeeded = "succeeded"
-
-func (a *app) printTriggered(r view.Triggered) error {
-	if e := r.Result; e != nil {
-		end := fmt.Sprintf("%s on %s", e.Outcome, e.Replica)
-		if e.DurationMS > 0 {
-			end += " after " + took(time.Duration(e.DurationMS)*time.Millisecond)
-		}
-		fmt.Fprintln(a.text(), text.OneLine(end+": run "+e.Run))
-		if e.Detail != "" {
-			fmt.Fprintf(a.text(), "  %s\n", text.OneLine(e.Detail))
-		}
-	}
-	return a.answer(r)
 }
 
 // warnIfNoReplica prints a note if no live replica can do what was asked for.

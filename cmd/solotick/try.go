@@ -124,11 +124,7 @@ func (a *app) try(name string, given moment, data []byte) error {
 	if tried.Result.Err != nil {
 		result.Detail = tried.Result.Err.Error()
 	}
-	err = a.answer(result, result.end(tried, job.HTTP != nil)...)
-	if err == nil && tried.Outcome != succeeded {
-		err = &failure{code: exitProblem} // the output says why
-	}
-	return err
+	return a.judge(tried.Outcome == succeeded, result, result.end(tried, job.HTTP != nil)...)
 }
 
 // reportsTo serves the reports of a job's app, until ctx ends, on a free port. It returns nil if the job's answer ends

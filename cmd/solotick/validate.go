@@ -63,17 +63,11 @@ func (a *app) validateJSON() error {
 	if err == nil {
 		warnings = t.Warnings
 	}
-	if err := a.printJSON(struct {
+	return a.judge(err == nil, struct {
 		Valid    bool          `json:"valid"`
 		Problems []problemJSON `json:"problems"`
 		Warnings []problemJSON `json:"warnings"`
-	}{err == nil, problemsJSON(problems), problemsJSON(warnings)}); err != nil {
-		return err
-	}
-	if err != nil {
-		return &failure{code: exitProblem} // the output lists the problems
-	}
-	return nil
+	}{err == nil, problemsJSON(problems), problemsJSON(warnings)})
 }
 
 func problemsJSON(problems []config.Problem) []problemJSON {
@@ -100,6 +94,15 @@ func (a *app) answer(v any, text ...string) error {
 		fmt.Fprintln(a.out, strings.Join(text, "\n"))
 	}
 	return nil
+}
+
+// judge prints an answer, which says by itself what is bad. The exit code tells it, too.
+func (a *app) judge(good bool, v any, text ...string) error {
+	err := a.answer(v, text...)
+	if err == nil && !good {
+		err = &failure{code: exitProblem}
+	}
+	return err
 }
 
 // text is for the lines that a verb prints before its answer: with -o json it leaves them out.

@@ -52,7 +52,7 @@ func (a *app) asked(ctx context.Context, op *operator, due lock.Due, before []se
 	a.warnIfNoReplica(ctx, op)
 	result := view.NewTriggered(due)
 	if !a.wait.wait {
-		return a.printTriggered(result)
+		return a.answer(result)
 	}
 	if limit := a.wait.timeout.Duration; limit > 0 {
 		limited, cancel := context.WithTimeoutCause(ctx, limit, errWaited)
@@ -73,14 +73,19 @@ func (a *app) asked(ctx context.Context, op *operator, due lock.Due, before []se
 	}
 	made := view.NewEntry(*entry, op.Table())
 	result.Result = &made
-	if err := a.printTriggered(result); err != nil {
-		return err
+	said := fmt.Sprintf("%s on %s", made.Outcome, made.Replica)
+	if made.DurationMS > 0 {
+		said += " after " + took(time.Duration(made.DurationMS)*time.Millisecond)
 	}
-	if entry.Outcome != succeeded {
-		return &failure{code: exitProblem} // the output says why
+	lines := []string{text.OneLine(said + ": run " + made.Run)}
+	if made.Detail != "" {
+		lines = append(lines, "  "+text.OneLine(made.Detail))
 	}
-	return nil
+	return a.judge(made.Outcome == succeeded, result, lines...)
 }
+
+// succeeded is the outcome of a run without a failure.
+const succeeded = "succeeded"
 
 // quiet is for how long a wait says nothing: most runs begin at once.
 const quiet = 2 * time.Second
