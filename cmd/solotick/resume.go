@@ -48,12 +48,12 @@ func (a *app) resume(ctx context.Context, op *operator, jobs []string) error {
 	return cmp.Or(a.answer(rows), failed)
 }
 
-// ofWords says whose pause it is; "" if that is not known.
-func ofWords(p *service.Pause) string {
-	if p.By == "" {
+// whose says who paused a job, after a word; "" if that is not known.
+func whose(word string, p *service.Pause) string {
+	if p == nil || p.By == "" {
 		return ""
 	}
-	return " of " + p.By
+	return word + p.By
 }
 
 // noteStillPaused names the jobs that another pause still holds: the operator has resumed them and expects them to run.
@@ -65,7 +65,7 @@ func (a *app) noteStillPaused(ctx context.Context, op *operator, jobs []string) 
 	note := func(job, by string, p *service.Pause) {
 		if p != nil {
 			fmt.Fprintf(a.err, "note: %s stays paused %s by %s%s: %s\n",
-				job, untilWords(p.Until), by, ofWords(p), p.Reason)
+				job, untilWords(p.Until), by, whose(" of ", p), p.Reason)
 		}
 	}
 	for _, job := range jobs {

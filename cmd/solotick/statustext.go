@@ -362,24 +362,16 @@ func (s status) liveWords(r service.RunState) string {
 }
 
 // pauseNotes tells of the pauses of a job.
-func (s status) pauseNotes(state service.Ledger) []string {
-	var notes []string
-	if p := state.Paused; p != nil {
-		notes = append(notes, fmt.Sprintf("%s%s, %s: %s", byWords(p), ago(s.Now, p.At), untilWords(p.Until), p.Reason))
+func (s status) pauseNotes(state service.Ledger) (notes []string) {
+	note := func(by string, p *service.Pause) {
+		if p != nil {
+			said := fmt.Sprintf("%s %s, %s: %s", by, ago(s.Now, p.At), untilWords(p.Until), p.Reason)
+			notes = append(notes, strings.TrimSpace(said))
+		}
 	}
-	if p := state.PausedAll; p != nil {
-		notes = append(notes, fmt.Sprintf("by pause --all%s %s, %s: %s",
-			ofWords(p), ago(s.Now, p.At), untilWords(p.Until), p.Reason))
-	}
+	note(whose("by ", state.Paused), state.Paused)
+	note("by pause --all"+whose(" of ", state.PausedAll), state.PausedAll)
 	return notes
-}
-
-// byWords says who paused a job; "" if that is not known.
-func byWords(p *service.Pause) string {
-	if p.By == "" {
-		return ""
-	}
-	return "by " + p.By + " "
 }
 
 // resultWords sums up the last runs of an every-replica job: their outcome, or how many failed.

@@ -76,7 +76,14 @@ func (a *app) warnUnset(t *config.Table) {
 // Operators need only these two, so a table that run refuses is good enough for them as long as both can be read.
 func (a *app) serviceTable() (*config.Table, error) {
 	if a.service != "" {
-		return a.noTable()
+		if a.redis == "" {
+			return nil, usage(withoutTable, "--service replaces the table, so it needs --redis")
+		}
+		t, err := config.NoTable(a.service)
+		if err != nil {
+			return nil, usage("--service billing", "--service: %w", err)
+		}
+		return t, nil
 	}
 	t, err := a.readTable()
 	used := "the rest of it"
@@ -108,18 +115,6 @@ func (a *app) serviceTable() (*config.Table, error) {
 			a.broken, used, a.config)
 	}
 	a.warnUnset(t)
-	return t, nil
-}
-
-// noTable returns a stand-in for the table with the service that the flag names.
-func (a *app) noTable() (*config.Table, error) {
-	if a.redis == "" {
-		return nil, usage(withoutTable, "--service replaces the table, so it needs --redis")
-	}
-	t, err := config.NoTable(a.service)
-	if err != nil {
-		return nil, usage("--service billing", "--service: %w", err)
-	}
 	return t, nil
 }
 
