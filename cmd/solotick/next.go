@@ -67,7 +67,12 @@ With --explain, also say in words what each schedule means, and what it does whe
 				return err
 			}
 			a.explainNone(jobs, rows, to.text)
-			return a.printNext(rows)
+			g := grid{}
+			g.add("TICK (UTC)", "LOCAL", "JOB")
+			for _, r := range rows {
+				g.add(r.Tick, localTime(r.at), r.Job)
+			}
+			return a.answer(rows, g.lines()...)
 		},
 	})
 	countFlag(c, &n, 5, maxNext, "ticks for each job, at most `number`")
@@ -158,15 +163,6 @@ func (a *app) explainNone(jobs []config.Job, rows []tickJSON, to string) {
 			fmt.Fprintf(a.err, "note: job %q %s\n", j.Name, said)
 		}
 	}
-}
-
-func (a *app) printNext(rows []tickJSON) error {
-	g := grid{}
-	g.add("TICK (UTC)", "LOCAL", "JOB")
-	for _, r := range rows {
-		g.add(r.Tick, localTime(r.at), r.Job)
-	}
-	return a.answer(rows, g.lines()...)
 }
 
 // localTime writes a time in its zone; "-" if that is UTC.

@@ -264,7 +264,7 @@ func (s status) jobNotes(j config.Job) []string {
 		notes = append(notes, fmt.Sprintf("overdue: tick %s came due %s, and no replica runs it",
 			formatClock(s.Now, t), ago(s.Now, t)))
 	}
-	if missed := s.missed(j); missed != nil {
+	if missed := s.Missed(j); missed != nil {
 		notes = append(notes, s.missedWords(missed))
 	}
 	if e := s.byHand(j); e != nil {
@@ -300,15 +300,6 @@ func (s status) failingWords(state service.Ledger) string {
 	}
 	return fmt.Sprintf("failing since %s, %d in a row, %s",
 		formatClock(s.Now, state.FailingSince.Truncate(time.Second)), state.Streak, success)
-}
-
-// missed returns the ticks that were last found missed; nil if the schedule has run since.
-func (s status) missed(j config.Job) *service.Entry {
-	missed, run := s.States[j.Name].Missed, s.LastScheduled(j)
-	if missed == nil || run != nil && !run.Tick.Before(missed.Tick) {
-		return nil
-	}
-	return missed
 }
 
 // missedWords tells which ticks were missed, and why.
@@ -515,10 +506,8 @@ func (s status) wrong(r service.Replica) (all []string) {
 // tableNotes names the tables of the replicas, if they differ from each other or from the one given here.
 func (s status) tableNotes() []string {
 	by := map[string][]string{}
-	for _, r := range s.Replicas {
-		if !s.Silent(r) {
-			by[r.Table] = append(by[r.Table], s.replica(r.Name))
-		}
+	for _, r := range s.Live() {
+		by[r.Table] = append(by[r.Table], s.replica(r.Name))
 	}
 	var notes []string
 	if s.Drift() {

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -80,8 +79,8 @@ func (a *app) trigger(ctx context.Context, op *operator, name string, data []byt
 // warnIfNoReplica prints a note if no live replica can do what was asked for.
 func (a *app) warnIfNoReplica(ctx context.Context, op *operator) {
 	replicas, err := op.Store.Replicas(ctx)
-	alive := func(r service.Replica) bool { return op.now().Sub(r.Seen) <= service.HeartbeatTimeout }
-	if err == nil && !slices.ContainsFunc(replicas, alive) {
+	look := view.Look{Now: op.now(), Replicas: replicas}
+	if err == nil && len(look.Live()) == 0 {
 		fmt.Fprintf(a.err, "note: no replica has reported in the last %s: the request waits for one\n",
 			service.HeartbeatTimeout)
 	}

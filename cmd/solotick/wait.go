@@ -192,8 +192,8 @@ func (w *waiting) state(ctx context.Context) (service.Ledger, error) {
 
 // why says what keeps the run from its beginning.
 func (w *waiting) why(state service.Ledger, replicas []service.Replica) string {
-	silent := func(r service.Replica) bool { return w.now().Sub(r.Seen) > service.HeartbeatTimeout }
-	replicas = slices.DeleteFunc(slices.Clone(replicas), silent)
+	look := view.Look{Now: w.now(), Replicas: replicas}
+	replicas = look.Live()
 	ready := slices.IndexFunc(replicas, func(r service.Replica) bool { return r.Ready == "" })
 	switch {
 	case len(replicas) == 0:

@@ -31,15 +31,14 @@ const patience = 10 * time.Second
 // Health tells what a person should know of the job first.
 func (l *Look) Health(j config.Job) Health {
 	state, held := l.States[j.Name], j.Suspend || l.States[j.Name].IsPaused()
-	last := l.Last(j)
-	switch run := l.LastScheduled(j); {
+	switch {
 	case l.fails(j):
 		return Failing
 	case !l.Overdue(j).IsZero():
 		return Overdue
-	case state.Missed != nil && !held && (run == nil || run.Tick.Before(state.Missed.Tick)):
+	case l.Missed(j) != nil && !held:
 		return Missed
-	case last == nil && run == nil && !held && len(state.Running) == 0:
+	case l.Last(j) == nil && l.LastScheduled(j) == nil && !held && len(state.Running) == 0:
 		return NeverRan
 	}
 	return OK
@@ -90,6 +89,15 @@ func (l *Look) LastScheduled(j config.Job) *service.Entry {
 		return l.Last(j)
 	}
 	return l.States[j.Name].Scheduled
+}
+
+// Missed returns the ticks that were last found missed; nil if the schedule has run since.
+func (l *Look) Missed(j config.Job) *service.Entry {
+	missed, run := l.States[j.Name].Missed, l.LastScheduled(j)
+	if missed == nil || run != nil && !run.Tick.Before(missed.Tick) {
+		return nil
+	}
+	return missed
 }
 
 // Overdue returns the tick that came due and that no replica runs, although nothing holds it back; zero if there is
@@ -154,18 +162,13 @@ func (l *Look) Summary() Summary {
 		}
 		s.MissedToday += l.States[j.Name].MissedToday
 	}
-	silent := 0
-	for _, r := range l.Replicas {
-		switch {
-		case l.Silent(r):
-			silent++
-		case r.Ready == "":
+	for _, r := range l.Live() {
+		s.Live++
+		if r.Ready == "" {
 			s.Ready++
-			fallthrough
-		default:
-			s.Live++
 		}
 	}
+	silent := len(l.Replicas) - s.Live
 	parts := []string{fmt.Sprintf("%d of %d failing", s.Failing, len(l.Jobs)), fmt.Sprintf("%d overdue", s.Overdue),
 		fmt.Sprintf("%d missed today", s.MissedToday), fmt.Sprintf("%d/%d replicas ready", s.Ready, s.Live)}
 	if silent > 0 {

@@ -76,6 +76,9 @@ func (l *Look) Next(j config.Job) time.Time {
 // Silent reports whether a replica's last heartbeat is so old that the replica is probably gone.
 func (l *Look) Silent(r service.Replica) bool { return l.Now.Sub(r.Seen) > service.HeartbeatTimeout }
 
+// Live returns the replicas that are not silent.
+func (l *Look) Live() []service.Replica { return slices.DeleteFunc(slices.Clone(l.Replicas), l.Silent) }
+
 // Drift reports whether the live replicas have different tables.
 func (l *Look) Drift() bool { return l.differ(func(r service.Replica) any { return r.Table }) }
 
@@ -88,10 +91,8 @@ func (l *Look) Strange() bool { return l.differ(func(r service.Replica) any { re
 
 func (l *Look) differ(in func(service.Replica) any) bool {
 	all := map[any]bool{}
-	for _, r := range l.Replicas {
-		if !l.Silent(r) {
-			all[in(r)] = true
-		}
+	for _, r := range l.Live() {
+		all[in(r)] = true
 	}
 	return len(all) > 1
 }

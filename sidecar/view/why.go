@@ -104,7 +104,11 @@ func (x *explainer) tick(at time.Time) *Why {
 		return say(everyone, "is fired by each replica for itself, and has no fate of its own: "+
 			"solotick history %s shows the runs.", x.job.Name)
 	case e != nil && e.Count == 0:
-		x.ran(w, e)
+		w.Run, w.Replica, w.Kind, w.Attempt = e.Run, e.Replica, e.Kind, e.Attempt
+		w.DurationMS, w.Detail = e.Took.Milliseconds(), e.Detail
+		if late := started(e).Sub(e.Tick); e.Took > 0 && late > 0 {
+			w.DelayMS = late.Milliseconds()
+		}
 		return say(e.Outcome, "%s%s", x.runWords(e), x.againWords(at))
 	case !x.hasTick(at):
 		next := x.job.Schedule.Next(at)
@@ -192,14 +196,6 @@ func (x *explainer) excludedWords(why schedule.Exclusion, next time.Time) string
 // hasTick reports whether the job's schedule has a tick at an instant.
 func (x *explainer) hasTick(at time.Time) bool {
 	return x.job.Schedule != nil && x.job.Schedule.Next(at.Add(-time.Nanosecond)).Equal(at)
-}
-
-func (x *explainer) ran(w *Why, e *service.Entry) {
-	w.Run, w.Replica, w.Kind, w.Attempt = e.Run, e.Replica, e.Kind, e.Attempt
-	w.DurationMS, w.Detail = e.Took.Milliseconds(), e.Detail
-	if d := started(e).Sub(e.Tick); e.Took > 0 && d > 0 {
-		w.DelayMS = d.Milliseconds()
-	}
 }
 
 func started(e *service.Entry) time.Time { return e.Ended.Add(-e.Took) }
@@ -368,22 +364,13 @@ func (x *explainer) obstacle() string {
 		}
 		return words + ". " + resume + " ends the pause at once."
 	}
-	live, ready := 0, 0
-	var why string
-	for _, r := range x.Replicas {
-		switch {
-		case x.Silent(r):
-		case r.Ready == "":
-			live, ready = live+1, ready+1
-		default:
-			live, why = live+1, r.Name+": "+text.OneLine(r.Ready)
-		}
-	}
-	switch {
-	case live == 0:
+	live := x.Live()
+	if len(live) == 0 {
 		return "No replica is running: nothing fires until one starts."
-	case ready == 0:
-		return fmt.Sprintf("No replica takes ticks (%s).", why)
+	}
+	if !slices.ContainsFunc(live, func(r service.Replica) bool { return r.Ready == "" }) {
+		last := live[len(live)-1]
+		return fmt.Sprintf("No replica takes ticks (%s: %s).", last.Name, text.OneLine(last.Ready))
 	}
 	for _, k := range x.Skips(x.job.Name) {
 		if k.Tick.After(x.state.Tick) {
