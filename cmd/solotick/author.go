@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/user"
 	"strconv"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -36,10 +35,6 @@ func account() string {
 	if host, err := os.Hostname(); err == nil {
 		name += "@" + host
 	}
-	name = text.OneLine(name)
-	for utf8.RuneCountInString(name) > service.MaxBy {
-		_, last := utf8.DecodeLastRuneInString(name)
-		name = name[:len(name)-last]
-	}
-	return name
+	characters := []rune(text.OneLine(name))
+	return string(characters[:min(len(characters), service.MaxBy)])
 }

@@ -43,11 +43,7 @@ func NewTimer(id string, at time.Time) Timer { return Timer{id, Stamp(at)} }
 
 // NewTimers returns pending timers in JSON, in their order; never null.
 func NewTimers(waiting []service.TimerState) []Timer {
-	rows := make([]Timer, 0, len(waiting))
-	for _, t := range waiting {
-		rows = append(rows, NewTimer(t.ID, t.At))
-	}
-	return rows
+	return each(waiting, func(t service.TimerState) Timer { return NewTimer(t.ID, t.At) })
 }
 
 // DeletedTimer is the answer to the deletion of a timer.

@@ -79,8 +79,7 @@ type Event struct {
 
 // NewEvents returns acts in JSON, in their order; never null.
 func NewEvents(acts []service.Act) []Event {
-	rows := make([]Event, 0, len(acts))
-	for _, a := range acts {
+	return each(acts, func(a service.Act) Event {
 		e := Event{At: Stamp(a.At), By: a.By, What: a.What, Until: Stamp(a.Until), Tick: Stamp(a.Tick),
 			Count: a.Count, Runs: a.Runs, Reason: a.Reason}
 		if a.What == "rerun" {
@@ -91,9 +90,8 @@ func NewEvents(acts []service.Act) []Event {
 		} else {
 			e.Job = a.Jobs[0]
 		}
-		rows = append(rows, e)
-	}
-	return rows
+		return e
+	})
 }
 
 // Beaten is the answer to a heartbeat of an app.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/service"
 )
 
@@ -14,6 +15,15 @@ func Stamp(t time.Time) string {
 		return ""
 	}
 	return t.UTC().Format("2006-01-02T15:04:05.000Z")
+}
+
+// each returns what show makes of each element; never nil, so that JSON has a list.
+func each[T, S any](all []T, show func(T) S) []S {
+	shown := make([]S, 0, len(all))
+	for _, one := range all {
+		shown = append(shown, show(one))
+	}
+	return shown
 }
 
 // Status is a look in the JSON of `status -o json` and GET /v1/status.
@@ -148,35 +158,26 @@ func NewEntry(e service.Entry, t *config.Table) Entry {
 
 // NewEntries returns entries of the history in JSON, in their order, with the links of the table; never null.
 func NewEntries(entries []service.Entry, t *config.Table) []Entry {
-	rows := make([]Entry, 0, len(entries))
-	for _, e := range entries {
-		rows = append(rows, NewEntry(e, t))
-	}
-	return rows
+	return each(entries, func(e service.Entry) Entry { return NewEntry(e, t) })
 }
 
 // Status returns the look in JSON.
 func (l *Look) Status() Status {
-	out := Status{l.Table.Service, Stamp(l.Now), l.Table.Hash, l.Drift(), []Job{}, []Replica{}, l.Summary()}
-	for _, j := range l.Jobs {
-		out.Jobs = append(out.Jobs, l.job(j))
-	}
-	for _, r := range l.Replicas {
-		silent := l.Silent(r)
-		out.Replicas = append(out.Replicas, Replica{r.Name, r.Version, r.Table, r.Observe,
-			float64(r.Offset.Microseconds()) / 1000, r.Ready == "" && !silent, r.Ready, r.Reload, silent,
-			l.Twins(r), Stamp(r.Seen)})
-	}
-	return out
+	return Status{l.Table.Service, Stamp(l.Now), l.Table.Hash, l.Drift(), each(l.Jobs, l.job),
+		each(l.Replicas, l.replica), l.Summary()}
+}
+
+func (l *Look) replica(r service.Replica) Replica {
+	silent := l.Silent(r)
+	return Replica{r.Name, r.Version, r.Table, r.Observe, float64(r.Offset.Microseconds()) / 1000,
+		r.Ready == "" && !silent, r.Ready, r.Reload, silent, l.Twins(r), Stamp(r.Seen)}
 }
 
 func (l *Look) runs(job string, live []service.RunState) []Run {
-	runs := make([]Run, 0, len(live))
-	for _, r := range live {
-		runs = append(runs, Run{Stamp(r.Tick), r.Run, r.Replica, r.Kind, r.Attempt, Stamp(r.Since), Stamp(r.LeaseEnd),
-			liveLinks(l.Table, job, r, l.Now)})
-	}
-	return runs
+	return each(live, func(r service.RunState) Run {
+		return Run{Stamp(r.Tick), r.Run, r.Replica, r.Kind, r.Attempt, Stamp(r.Since), Stamp(r.LeaseEnd),
+			liveLinks(l.Table, job, r, l.Now)}
+	})
 }
 
 // entry returns an entry of the history in JSON; nil if there is none.
@@ -196,8 +197,8 @@ func (l *Look) job(j config.Job) Job {
 	}
 	out := Job{Job: j.Name, Schedule: schedule, TimeZone: j.TimeZone, Dynamic: j.Dynamic,
 		Guarantee: string(j.Guarantee), Registered: known, Suspended: j.Suspend, Next: Stamp(l.Next(j)),
-		Running: l.runs(j.Name, state.Running), Waiting: []Waiting{}, Skips: []Skip{},
-		Health: l.Health(j), Failures: state.Streak, FailingSince: Stamp(state.FailingSince),
+		Running: l.runs(j.Name, state.Running),
+		Health:  l.Health(j), Failures: state.Streak, FailingSince: Stamp(state.FailingSince),
 		LastSuccess: Stamp(state.LastSuccess), LastFailure: Stamp(state.LastFailure),
 		Overdue: Stamp(l.Overdue(j)), MissedToday: state.MissedToday,
 		Description: j.Description, Owner: j.Owner, Runbook: j.Runbook, Labels: j.Labels}
@@ -205,13 +206,11 @@ func (l *Look) job(j config.Job) Job {
 	if results := l.Results(j); len(results) > 0 {
 		out.Results = NewEntries(results, l.Table)
 	}
-	for _, w := range state.Waiting {
-		out.Waiting = append(out.Waiting, Waiting{Stamp(w.Tick), w.Kind, w.Attempt})
-	}
+	out.Waiting = each(state.Waiting, func(w lock.Due) Waiting { return Waiting{Stamp(w.Tick), w.Kind, w.Attempt} })
+	out.Skips = each(l.Skips(j.Name), func(k Skipped) Skip {
+		return Skip{k.Replica, Stamp(k.Tick), k.Reason, Stamp(k.At)}
+	})
 	out.PausedAll = newPause(state.PausedAll, true)
 	out.Paused = cmp.Or(newPause(state.Paused, false), out.PausedAll)
-	for _, k := range l.Skips(j.Name) {
-		out.Skips = append(out.Skips, Skip{k.Replica, Stamp(k.Tick), k.Reason, Stamp(k.At)})
-	}
 	return out
 }
