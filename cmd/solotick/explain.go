@@ -111,10 +111,9 @@ func (a *app) explainSchedule(expr string, f explainFlags, after, end time.Time,
 }
 
 func (a *app) explainJobs(jobs []config.Job, after, end time.Time, to string, n int) error {
-	rows := []explainedJSON{}
+	rows, ticking := []explainedJSON{}, map[string]bool{}
 	for _, j := range jobs {
 		if j.Schedule == nil {
-			a.explainNone([]config.Job{j}, nil, to)
 			continue
 		}
 		options := schedule.Options{TimeZone: j.TimeZone, Job: j.Name, Start: j.Start, End: j.End,
@@ -126,11 +125,9 @@ func (a *app) explainJobs(jobs []config.Job, after, end time.Time, to string, n 
 		if j.Suspend {
 			e.Ticks, e.at = []string{}, nil
 		}
-		if len(e.at) == 0 {
-			a.explainNone([]config.Job{j}, nil, to)
-		}
-		rows = append(rows, e)
+		rows, ticking[j.Name] = append(rows, e), len(e.at) > 0
 	}
+	a.explainNone(jobs, ticking, to)
 	return a.printExplained(rows)
 }
 

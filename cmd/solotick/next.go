@@ -66,12 +66,13 @@ With --explain, also say in words what each schedule means, and what it does whe
 			if err != nil {
 				return err
 			}
-			a.explainNone(jobs, rows, to.text)
-			g := grid{}
+			g, ticking := grid{}, map[string]bool{}
 			g.add("TICK (UTC)", "LOCAL", "JOB")
 			for _, r := range rows {
 				g.add(r.Tick, localTime(r.at), r.Job)
+				ticking[r.Job] = true
 			}
+			a.explainNone(jobs, ticking, to.text)
 			return a.answer(rows, g.lines()...)
 		},
 	})
@@ -146,8 +147,8 @@ func next(jobs []config.Job, after, end time.Time, n int) ([]tickJSON, error) {
 	return rows, nil
 }
 
-// explainNone says on standard error of each job without a row why it has none. to is the text of --to.
-func (a *app) explainNone(jobs []config.Job, rows []tickJSON, to string) {
+// explainNone says on standard error of each job without a tick why it has none. to is the text of --to.
+func (a *app) explainNone(jobs []config.Job, ticking map[string]bool, to string) {
 	for _, j := range jobs {
 		switch {
 		case j.Suspend:
@@ -155,7 +156,7 @@ func (a *app) explainNone(jobs []config.Job, rows []tickJSON, to string) {
 		case j.Schedule == nil:
 			fmt.Fprintf(a.err, "note: the ticks of job %q are not known: "+
 				"its schedule or zone has a variable that is not set\n", j.Name)
-		case !slices.ContainsFunc(rows, func(r tickJSON) bool { return r.Job == j.Name }):
+		case !ticking[j.Name]:
 			said := "has no more ticks"
 			if to != "" {
 				said = "has no ticks before --to " + to
