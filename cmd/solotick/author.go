@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"os"
 	"os/user"
@@ -20,7 +19,10 @@ func (a *app) authorFlags(c *cobra.Command, shown string) {
 	reason := c.Flags().String("reason", "", fmt.Sprintf(
 		"why: `text` of at most %d characters, shown by %s", service.MaxReason, shown))
 	checks(c, func() error {
-		a.author.By, a.author.Reason = cmp.Or(text.OneLine(*by), account()), text.OneLine(*reason)
+		a.author.By, a.author.Reason = text.OneLine(*by), text.OneLine(*reason)
+		if a.author.By == "" {
+			a.author.By = account()
+		}
 		return service.CheckAuthor(service.Field{Name: "--by", Text: a.author.By},
 			service.Field{Name: "--reason", Text: a.author.Reason})
 	})

@@ -64,6 +64,9 @@ func (a *app) doctor(ctx context.Context, op *operator) error {
 
 func (a *app) doctorLines(d *doctorJSON) []string {
 	width, isTerminal := terminal(a.out)
+	if width > 0 {
+		width = max(width, 45) // room for words beside level and check
+	}
 	lines := []string{fmt.Sprintf("Redis (%s), service %s", d.Redis, d.Service)}
 	for _, f := range d.Findings {
 		c, level := colour(""), string(f.Level)

@@ -81,15 +81,14 @@ func (a *app) drain(ctx context.Context, admin string, timeout time.Duration) er
 	if err != nil {
 		return err
 	}
+	name, took := text.OneLine(got.Replica), time.Duration(got.TookMS)*time.Millisecond
+	if got.Drained {
+		return a.answer(got, fmt.Sprintf("drained %s after %s", name, took))
+	}
 	if err := a.answer(got); err != nil {
 		return err
 	}
-	took := time.Duration(got.TookMS) * time.Millisecond
-	if !got.Drained {
-		return cannot("", "runs of %s have not ended after %s; the drain goes on", text.OneLine(got.Replica), took)
-	}
-	fmt.Fprintf(a.text(), "drained %s after %s\n", text.OneLine(got.Replica), took)
-	return nil
+	return cannot("", "runs of %s have not ended after %s; the drain goes on", name, took)
 }
 
 // maxAnswer bounds how much of a replica's answer is read, in bytes.

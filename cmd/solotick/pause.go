@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -83,7 +82,10 @@ func (a *app) pause(ctx context.Context, op *operator, jobs []string, f pauseFla
 		fmt.Fprintf(a.text(), "paused %s %s: %s\n", job, untilWords(until), a.author.Reason)
 		return nil
 	})
-	return cmp.Or(a.answer(rows), failed)
+	if err := a.answer(rows); err != nil { // those that were done, if others were not
+		return err
+	}
+	return failed
 }
 
 func untilWords(until time.Time) string {

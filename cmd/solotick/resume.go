@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 
@@ -45,7 +44,10 @@ func (a *app) resume(ctx context.Context, op *operator, jobs []string) error {
 		return nil
 	})
 	a.noteStillPaused(ctx, op, jobs)
-	return cmp.Or(a.answer(rows), failed)
+	if err := a.answer(rows); err != nil { // those that were done, if others were not
+		return err
+	}
+	return failed
 }
 
 // whose says who paused a job, after a word; "" if that is not known.

@@ -30,10 +30,10 @@ type app struct {
 	out, err  io.Writer
 	config    string
 	redis     string
-	output    string // text or json
-	service   string // in place of a table
-	author    service.Author
-	all       bool // of --all: the command is for all jobs
+	output    string         // text or json
+	service   string         // in place of a table
+	author    service.Author // written by the check of its flags, and by onJobs before Redis is asked
+	all       bool           // of --all: the command is for all jobs
 	wait      waitFlags
 	replica   string // this and the rest are of run alone
 	addresses addresses

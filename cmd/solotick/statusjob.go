@@ -36,7 +36,10 @@ func (s status) card(j config.Job) []string {
 	s.wide, s.prefix = true, ""
 	c := &card{status: s}
 	title := text.OneLine(fmt.Sprintf("%s: %s", j.Name, strings.ReplaceAll(string(s.Health(j)), "_", " ")))
-	c.lines = append(c.lines, s.colourOf(j).paint(cut(title, s.width)), "")
+	for _, line := range wrap(title, s.width) {
+		c.lines = append(c.lines, s.colourOf(j).paint(line))
+	}
+	c.lines = append(c.lines, "")
 
 	c.fact("description", j.Description)
 	c.fact("owner", j.Owner)

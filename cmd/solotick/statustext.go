@@ -152,10 +152,10 @@ func healthColour(sum view.Summary, replicas int) colour {
 
 // colourOf returns the colour of a job that needs a person.
 func (s status) colourOf(j config.Job) colour {
-	switch s.Health(j) {
-	case view.Failing, view.Overdue:
+	switch {
+	case s.isBad(j):
 		return s.in(red)
-	case view.Missed:
+	case s.needsPerson(j):
 		return s.in(yellow)
 	}
 	return ""
@@ -386,7 +386,7 @@ func resultWords(results []service.Entry) string {
 // resultNotes returns a line for each replica whose last run failed or has a detail. Replicas that say the same share
 // one.
 func (s status) resultNotes(results []service.Entry) (notes []string) {
-	results = slices.DeleteFunc(results, func(e service.Entry) bool { return !e.Failed && e.Detail == "" })
+	results = slices.DeleteFunc(slices.Clone(results), func(e service.Entry) bool { return !e.Failed && e.Detail == "" })
 	alike := func(a, b service.Entry) bool { return a.Outcome == b.Outcome && a.Detail == b.Detail }
 	for _, same := range grouped(results, alike) {
 		e, names := same[0], []string{} // the newest of those that failed

@@ -1,6 +1,10 @@
 package main
 
 import (
+	"context"
+	"os/signal"
+	"syscall"
+
 	"github.com/spf13/cobra"
 
 	"github.com/solotick/solotick/internal/toy"
@@ -18,7 +22,7 @@ lasts two seconds, and with /jobs/NAME?code=503 it ends with that status.`,
   solotick toy-app --listen 127.0.0.1:8081`,
 		Args: noArguments,
 		RunE: func(*cobra.Command, []string) error {
-			ctx, stop := interruptible()
+			ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 			defer stop()
 			if err := toy.Run(ctx, a.out, addr, token); err != nil {
 				return &failure{code: exitCannot, err: err, hint: "solotick toy-app --listen 127.0.0.1:0"}

@@ -111,12 +111,10 @@ func wrap(said string, width int) []string {
 // hang breaks text into lines beside a first one: the others are indented by its width. width is the terminal's.
 func hang(first, said string, width int) []string {
 	indent := strings.Repeat(" ", utf8.RuneCountInString(first))
-	if width > 0 {
-		width = max(width-len(indent), 20)
-	}
-	lines := wrap(said, width)
+	lines := wrap(said, max(0, width-len(indent)))
 	for i := range lines {
-		lines[i], first = first+lines[i], indent
+		lines[i] = first + lines[i]
+		first = indent
 	}
 	return lines
 }
