@@ -57,13 +57,13 @@ func (c *clocked) notAfter(u int64) (int64, bool) {
 		if c.fixed {
 			low = max(low, s.start+s.before)
 		}
-		w, more := c.sets.upTo(u + s.offset)
+		w, more := c.sets.notAfter(u + s.offset)
 		tick := int64(distantPast)
 		if more && w >= low {
 			tick = w - s.offset
 		}
 		if c.fixed && s.before < s.offset {
-			skipped, ok := c.sets.upTo(min(u+s.before, s.start+s.offset-1))
+			skipped, ok := c.sets.notAfter(min(u+s.before, s.start+s.offset-1))
 			if ok && skipped >= s.start+s.before {
 				tick = max(tick, skipped-s.before)
 			}

@@ -53,6 +53,9 @@ func (c *fieldSets) runsThroughHours() bool {
 	return false
 }
 
+// after returns the earliest wall second of the set after another one.
+func (c *fieldSets) after(w int64) (int64, bool) { return c.from(w + 1) }
+
 // from returns the earliest wall second of the set that is not before w.
 func (c *fieldSets) from(w int64) (int64, bool) {
 	y, m, d := time.Unix(w, 0).UTC().Date()
@@ -73,8 +76,8 @@ func (c *fieldSets) from(w int64) (int64, bool) {
 	return midnight(y, m, bits.TrailingZeros32(days)) + int64(c.clockFrom(0)), true
 }
 
-// upTo returns the newest wall second of the set that is not after w.
-func (c *fieldSets) upTo(w int64) (int64, bool) {
+// notAfter returns the newest wall second of the set that is not after w.
+func (c *fieldSets) notAfter(w int64) (int64, bool) {
 	y, m, d := time.Unix(w, 0).UTC().Date()
 	days := c.days(y, m)
 	if days>>d&1 == 1 {

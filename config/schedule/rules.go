@@ -149,84 +149,66 @@ func (r *ruled) keeps(u int64) (ok bool, from, to int64) {
 const oldestRuled = 0
 
 func (r *ruled) after(u int64) (int64, bool) {
-	u = max(u, oldestRuled-1)
-	if r.step == 0 {
-		return r.unmovedFrom(u+1, newestTick)
-	}
-	for from := u + 1; from <= newestTick; {
-		to := min(from+searchedAtOnce, newestTick)
-		tick, ok := r.unmovedFrom(from, to)
-		if ok {
-			to = tick
-		}
-		if moved, found := r.moved(from, to, false); found {
-			return moved, true
-		}
-		if ok {
-			return tick, true
-		}
-		w, more := r.written.from(to + 1 - reach)
-		if !more {
-			return 0, false
-		}
-		from = max(to+1, w-reach)
-	}
-	return 0, false
+	return r.search(max(u+1, oldestRuled), newestTick, false)
 }
 
-func (r *ruled) notAfter(u int64) (int64, bool) {
-	if r.step == 0 {
-		return r.unmovedTo(u, oldestRuled)
-	}
-	for to := u; to >= oldestRuled; {
-		from := max(to-searchedAtOnce, oldestRuled)
-		tick, ok := r.unmovedTo(to, from)
-		if ok {
-			from = tick
-		}
-		if moved, found := r.moved(from, to, true); found {
-			return moved, true
-		}
-		if ok {
-			return tick, true
-		}
-		w, more := r.written.upTo(from - 1 + reach)
-		if !more {
-			return 0, false
-		}
-		to = min(from-1, w+reach)
-	}
-	return 0, false
-}
+func (r *ruled) notAfter(u int64) (int64, bool) { return r.search(oldestRuled, u, true) }
 
-// unmovedFrom returns the earliest tick from one instant to another that stays where it is.
-func (r *ruled) unmovedFrom(from, to int64) (int64, bool) {
+// search returns the earliest or the newest tick from one instant to another, both included.
+func (r *ruled) search(from, to int64, newest bool) (int64, bool) {
+	if r.step == 0 {
+		return r.unmoved(from, to, newest)
+	}
 	for from <= to {
-		tick, ok := r.base.after(from - 1)
-		if !ok || tick > to {
-			return 0, false
+		low, high := from, min(to, from+searchedAtOnce)
+		if newest {
+			low, high = max(from, to-searchedAtOnce), to
 		}
-		kept, _, end := r.keeps(tick)
-		if kept {
+		tick, ok := r.unmoved(low, high, newest)
+		switch {
+		case ok && newest:
+			low = tick
+		case ok:
+			high = tick
+		}
+		if moved, found := r.moved(low, high, newest); found {
+			return moved, true
+		}
+		if ok {
 			return tick, true
 		}
-		from = end
+		// The next tick is near a time that is written: no tick moves further than reach.
+		var w int64
+		if newest {
+			w, ok = r.written.notAfter(low - 1 + reach)
+			to = min(low-1, w+reach)
+		} else {
+			w, ok = r.written.after(high - reach)
+			from = max(high+1, w-reach)
+		}
+		if !ok {
+			return 0, false
+		}
 	}
 	return 0, false
 }
 
-// unmovedTo returns the newest tick up to an instant, but not before another one, that stays where it is.
-func (r *ruled) unmovedTo(to, from int64) (int64, bool) {
-	for to >= from {
-		tick, ok := r.base.notAfter(to)
-		if !ok || tick < from {
+// unmoved returns the earliest or the newest tick from one instant to another that stays where it is.
+func (r *ruled) unmoved(from, to int64, newest bool) (int64, bool) {
+	for from <= to {
+		tick, ok := between(r.base, from, to, newest)
+		if !ok {
 			return 0, false
 		}
-		kept, start, _ := r.keeps(tick)
+		kept, start, end := r.keeps(tick)
 		if kept {
 			return tick, true
 		}
-		to = start - 1
+		if newest {
+			to = start - 1
+		} else {
+			from = end
+		}
 	}
 	return 0, false
 }
@@ -287,26 +269,24 @@ func (r *ruled) left(d, low, high, n int64, newest bool) (clock int64, found boo
 	of := d - n*r.step
 	begin := of * day
 	kept, _, _ := r.rules.Every.run(of)
-	for low < high {
+	for low < high && (newest || !found) {
 		u, until := r.zone.first(begin + low)
 		open, _, closes := r.open(u)
 		stop := min(high, until-begin, closes-u+low)
 		if !open {
 			from, to := low, stop
 			if kept {
-				if got, ok := r.clock(begin, from, to, newest); ok {
-					if !found || got < clock != newest {
-						clock, found = got, true
-					}
+				if w, ok := between(r.written, begin+from, begin+to-1, newest); ok {
+					clock, found = w-begin, true
 					if newest {
-						from = got + 1
+						from = clock + 1
 					} else {
-						to = got
+						to = clock
 					}
 				}
 			}
 			if n < mostSteps && from < to {
-				if got, ok := r.left(d, from, to, n+1, newest); ok && (!found || got < clock != newest) {
+				if got, ok := r.left(d, from, to, n+1, newest); ok {
 					clock, found = got, true
 				}
 			}
@@ -314,16 +294,6 @@ func (r *ruled) left(d, low, high, n int64, newest bool) (clock int64, found boo
 		low = stop
 	}
 	return clock, found
-}
-
-// clock returns the earliest or newest time of day that is written for the day which begins at a wall second.
-func (r *ruled) clock(begin, low, high int64, newest bool) (int64, bool) {
-	if newest {
-		w, ok := r.written.upTo(begin + high - 1)
-		return w - begin, ok && w >= begin+low
-	}
-	w, ok := r.written.from(begin + low)
-	return w - begin, ok && w < begin+high
 }
 
 // Exclusion says why an instant that the expressions of a schedule name is no tick.
@@ -345,7 +315,7 @@ func (s *Schedule) Excluded(at time.Time) (Exclusion, bool) {
 		if !ok {
 			continue
 		}
-		if tick, ok := r.base.notAfter(u); !ok || tick != u {
+		if _, ok := between(r.base, u, u, true); !ok {
 			continue
 		}
 		e := r.exclusion(u)
@@ -384,7 +354,7 @@ func (r *ruled) target(u int64) (int64, bool) {
 	}
 	s := r.zone.at(u)
 	w := u + s.offset
-	if got, ok := r.written.from(w); !ok || got != w {
+	if _, ok := between(r.written, w, w, true); !ok {
 		w = u + s.before // the clocks skip the time that is written
 	}
 	for n := int64(1); n <= mostSteps; n++ {

@@ -92,33 +92,34 @@ func ParseAll(exprs []string, o Options) (*Schedule, error) {
 	return s, nil
 }
 
-// hasTick reports whether a series has any tick.
+// between returns the earliest or the newest tick of a series from one instant to another, both included.
+func between(s series, from, to int64, newest bool) (tick int64, ok bool) {
+	if newest {
+		tick, ok = s.notAfter(to)
+	} else {
+		tick, ok = s.after(from - 1)
+	}
+	return tick, ok && from <= tick && tick <= to
+}
+
 func hasTick(s series) bool {
-	tick, ok := s.after(oldestTick - 1)
-	return ok && tick <= newestTick
+	_, ok := between(s, oldestTick, newestTick, false)
+	return ok
 }
 
 // Next returns the earliest tick strictly after the given time, in UTC; the zero Time when there is none.
 func (s *Schedule) Next(after time.Time) time.Time {
-	u := max(after.Unix(), s.first-1)
-	if u >= s.last {
-		return time.Time{}
-	}
-	tick, ok := s.series.after(u)
-	if !ok || tick > s.last {
-		return time.Time{}
-	}
-	return time.Unix(tick, 0).UTC()
+	return instant(between(s.series, min(max(after.Unix(), s.first-1), s.last)+1, s.last, false))
 }
 
 // Last returns the newest tick not after the given time, in UTC; the zero Time when there is none.
 func (s *Schedule) Last(at time.Time) time.Time {
-	u := min(at.Unix(), s.last)
-	if u < s.first {
-		return time.Time{}
-	}
-	tick, ok := s.series.notAfter(u)
-	if !ok || tick < s.first {
+	return instant(between(s.series, s.first, min(max(at.Unix(), s.first-1), s.last), true))
+}
+
+// instant returns a tick as a time; the zero Time if there is none.
+func instant(tick int64, ok bool) time.Time {
+	if !ok {
 		return time.Time{}
 	}
 	return time.Unix(tick, 0).UTC()
