@@ -133,16 +133,8 @@ const farDays = 1 << 40
 // run reports whether a day is in the set, and gives days around it of which the same is true.
 func (s *Days) run(d int64) (in bool, first, last int64) {
 	first, last = -farDays, farDays
-	i, in := slices.BinarySearchFunc(s.spans, Day(d), func(span Span, d Day) int {
-		switch {
-		case span.To < d:
-			return -1
-		case span.From > d:
-			return 1
-		}
-		return 0
-	})
-	if in {
+	i, _ := slices.BinarySearchFunc(s.spans, Day(d), func(span Span, d Day) int { return cmp.Compare(span.To, d) })
+	if i < len(s.spans) && s.spans[i].From <= Day(d) {
 		return true, int64(s.spans[i].From), int64(s.spans[i].To)
 	}
 	if i > 0 {

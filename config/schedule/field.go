@@ -188,18 +188,10 @@ func (f *field) value(text string) (int, error) {
 	return n, nil
 }
 
-// digits reads a number without a sign.
+// digits reads a number without a sign, up to the largest int.
 func digits(text string) (int, bool) {
-	for _, r := range text {
-		if r < '0' || r > '9' {
-			return 0, false
-		}
-	}
-	n, err := strconv.Atoi(text)
-	if errors.Is(err, strconv.ErrRange) {
-		return n, true
-	}
-	return n, err == nil
+	n, err := strconv.ParseUint(text, 10, 63)
+	return int(n), err == nil || errors.Is(err, strconv.ErrRange)
 }
 
 // numbers writes a span as the library reads it; it knows no step that leads out of the span at once.

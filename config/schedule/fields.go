@@ -25,12 +25,8 @@ func parseFields(words []string, zone *zone, job string) (series, error) {
 		words = append(append([]string{}, words...), "*")
 	case 7:
 	default:
-		plural := "s"
-		if len(words) == 1 {
-			plural = ""
-		}
-		return nil, fmt.Errorf("%d field%s: it takes 5 (minute, hour, day of month, month, day of week), "+
-			"6 (a second first) or 7 (a year last)", len(words), plural)
+		return nil, fmt.Errorf("%s: it takes 5 (minute, hour, day of month, month, day of week), "+
+			"6 (a second first) or 7 (a year last)", plural(len(words), "field"))
 	}
 	translated := make([]string, len(words))
 	for i := range fields {

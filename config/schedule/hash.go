@@ -1,6 +1,9 @@
 package schedule
 
 import (
+	"encoding/binary"
+	"hash/fnv"
+	"io"
 	"math/bits"
 	"time"
 )
@@ -19,16 +22,10 @@ func Jitter(job string, tick time.Time, max time.Duration) time.Duration {
 // it, and H may never move a job, so the algorithm can never change. It is FNV-1a, mixed by the last steps of
 // splitmix64 because FNV spreads the last byte badly, and scaled to n.
 func pick(purpose byte, number uint64, text string, n uint64) uint64 {
-	const prime = 1099511628211
-	h := uint64(14695981039346656037)
-	h = (h ^ uint64(purpose)) * prime
-	for range 8 {
-		h = (h ^ number&0xff) * prime
-		number >>= 8
-	}
-	for i := range len(text) {
-		h = (h ^ uint64(text[i])) * prime
-	}
+	fnv1a := fnv.New64a()
+	_, _ = fnv1a.Write(binary.LittleEndian.AppendUint64([]byte{purpose}, number))
+	_, _ = io.WriteString(fnv1a, text)
+	h := fnv1a.Sum64()
 	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
 	h = (h ^ h>>27) * 0x94d049bb133111eb
 	h ^= h >> 31

@@ -28,15 +28,7 @@ const (
 	PreviousIncluded Shift = "previous"
 )
 
-func (s Shift) days() int64 {
-	switch s {
-	case NextIncluded:
-		return 1
-	case PreviousIncluded:
-		return -1
-	}
-	return 0
-}
+func (s Shift) days() int64 { return map[Shift]int64{NextIncluded: 1, PreviousIncluded: -1}[s] }
 
 // Every keeps the ticks of every n-th day or week on the wall clock, in both directions from a day. Weeks begin on the
 // weekday of that day. The zero value keeps all.
@@ -386,10 +378,9 @@ func (r *Rules) words() []string {
 	if len(r.Exclude) > 0 {
 		lines = append(lines, "not on days of "+names(r.Exclude, " or "))
 	}
-	way := map[int64]string{1: "next", -1: "previous"}[r.OnExcluded.days()]
-	if way != "" && len(r.Include)+len(r.Exclude) > 0 {
-		lines = append(lines,
-			"a tick of an excluded day moves to the same time of the "+way+" day that is not excluded")
+	if r.OnExcluded.days() != 0 && len(r.Include)+len(r.Exclude) > 0 {
+		lines = append(lines, fmt.Sprintf(
+			"a tick of an excluded day moves to the same time of the %s day that is not excluded", r.OnExcluded))
 	}
 	return lines
 }

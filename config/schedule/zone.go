@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 	"time"
@@ -70,15 +71,7 @@ func newZone(location *time.Location) *zone {
 
 // index returns the place of the stretch that contains u.
 func (z *zone) index(u int64) int {
-	low, high := 0, len(z.stretches)-1
-	for low < high {
-		if middle := (low + high) / 2; z.stretches[middle].end <= u {
-			low = middle + 1
-		} else {
-			high = middle
-		}
-	}
-	return low
+	return sort.Search(len(z.stretches)-1, func(i int) bool { return z.stretches[i].end > u })
 }
 
 // at returns the stretch that contains u.
