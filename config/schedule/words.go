@@ -59,7 +59,7 @@ func inWords(s series, text string, o Options) (words string, fixed bool, clocks
 		if !o.Start.IsZero() {
 			from = time.Unix(secondsUp(o.Start), 0)
 		}
-		return everyWords(s.period) + ", counted from " + from.UTC().Format(time.RFC3339), false, instants
+		return everyWords(int(s.period)) + ", counted from " + from.UTC().Format(time.RFC3339), false, instants
 	case once:
 		return "once, at " + time.Unix(int64(s), 0).UTC().Format(time.RFC3339), false, instants
 	}
@@ -161,52 +161,44 @@ func (d described) clockWords() (phrase string, ofDay bool) {
 	if len(times) <= mostTimes {
 		return "at " + list(clockTexts(times)), true
 	}
-	step := times[1] - times[0]
-	for i := range times[1:] {
-		if times[i+1]-times[i] != step {
-			return d.fieldWords(), someHours
-		}
-	}
-	first, last := times[0], times[len(times)-1]
+	first, last, step := times[0], times[len(times)-1], stepOf(times)
 	switch {
+	case step == 0:
+		return d.fieldWords(), someHours
 	case first+day-last != step:
-		ends := clockTexts([]int64{first, last})
+		ends := clockTexts([]int{first, last})
 		return fmt.Sprintf("%s from %s to %s", everyWords(step), ends[0], ends[1]), true
 	case first == 0:
 		return everyWords(step), false
 	case step == 3600 && first%60 == 0:
 		return d.fieldWords(), false
 	}
-	return everyWords(step) + " from " + clockTexts([]int64{first})[0] + " on", false
+	return everyWords(step) + " from " + clockTexts([]int{first})[0] + " on", false
 }
 
 // timesOfDay returns the times of day of the set, in seconds.
-func (d described) timesOfDay() []int64 {
-	var times []int64
+func (d described) timesOfDay() (times []int) {
 	for t := d.clockFrom(0); t >= 0; t = d.clockFrom(t + 1) {
-		times = append(times, int64(t))
-		if t == day-1 {
-			break
-		}
+		times = append(times, t)
 	}
 	return times
 }
 
 // clockTexts writes times of day, with their seconds if one of them needs them.
-func clockTexts(times []int64) []string {
+func clockTexts(times []int) []string {
 	layout := "15:04"
-	if slices.ContainsFunc(times, func(t int64) bool { return t%60 != 0 }) {
+	if slices.ContainsFunc(times, func(t int) bool { return t%60 != 0 }) {
 		layout = time.TimeOnly
 	}
 	var texts []string
 	for _, t := range times {
-		texts = append(texts, time.Unix(t, 0).UTC().Format(layout))
+		texts = append(texts, time.Unix(int64(t), 0).UTC().Format(layout))
 	}
 	return texts
 }
 
 // everyWords writes a period in the largest unit that it is a multiple of.
-func everyWords(seconds int64) string {
+func everyWords(seconds int) string {
 	n, unit := seconds, "second"
 	switch {
 	case seconds%3600 == 0:
@@ -389,14 +381,8 @@ func counted(unit string, values []int) string {
 	if len(values) == 1 {
 		return fmt.Sprintf("%s %d", unit, values[0])
 	}
-	first, last := values[0], values[len(values)-1]
-	step := values[1] - first
-	even := len(values) > 3 && step > 1
-	for i := range values[1:] {
-		even = even && values[i+1]-values[i] == step
-	}
-	if even {
-		return fmt.Sprintf("%ss %d to %d in steps of %d", unit, first, last, step)
+	if step := stepOf(values); len(values) > 3 && step > 1 {
+		return fmt.Sprintf("%ss %d to %d in steps of %d", unit, values[0], values[len(values)-1], step)
 	}
 	var parts []string
 	for i := 0; i < len(values); {
@@ -413,6 +399,17 @@ func counted(unit string, values []int) string {
 		i++
 	}
 	return unit + "s " + list(parts)
+}
+
+// stepOf returns the distance of each of two or more values from the one before it; 0 if the distances differ.
+func stepOf(values []int) int {
+	step := values[1] - values[0]
+	for i := range values[1:] {
+		if values[i+1]-values[i] != step {
+			return 0
+		}
+	}
+	return step
 }
 
 // list writes "a", "a and b" or "a, b and c".
