@@ -251,17 +251,13 @@ func (d *Decoder) unknown(e Entry, name *yaml.Node) (meant string) {
 	}
 	hint := "allowed here: " + strings.Join(known, ", ")
 	message := fmt.Sprintf("unknown key %q", d.NameText(name))
-	near, ok := misspelt(e.Keys, name.Value)
+	near, ok := NearestKey(e.Keys, name.Value)
 	homes := d.Rules.Homes(name.Value)
-	if !ok || len(homes) > 0 {
-		near, ok = NearestKey(e.Keys, name.Value)
-		ok = ok && len(homes) == 0
-	}
 	why, instead := d.Rules.Explain(e, name.Value)
 	switch {
 	case why != "":
 		message, hint = why, instead
-	case ok:
+	case ok && len(homes) == 0:
 		meant = near.Name
 		hint = fmt.Sprintf("did you mean %q?", near.Name)
 	case strings.HasPrefix(name.Value, Extension) && !d.Subject.Literal:
@@ -269,8 +265,7 @@ func (d *Decoder) unknown(e Entry, name *yaml.Node) (meant string) {
 	case len(homes) > 0:
 		hint = fmt.Sprintf("%q belongs %s", name.Value, strings.Join(homes, " or "))
 	}
-	message = in(e.Path) + message
-	d.Fail(name, hint, "%s", message)
+	d.Fail(name, hint, "%s%s", in(e.Path), message)
 	return meant
 }
 

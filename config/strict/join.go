@@ -2,6 +2,7 @@ package strict
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
@@ -76,27 +77,21 @@ func (d *Decoder) join(roots []*yaml.Node, list string) *yaml.Node {
 			name, val := root.Content[i], Resolved(root.Content[i+1])
 			switch {
 			case strings.HasPrefix(name.Value, Extension):
-				continue
 			case name.Value != list:
-			case val.Kind == yaml.ScalarNode && val.Tag == "!!null" && items != nil:
-				continue
+				all.Content = append(all.Content, name, root.Content[i+1])
 			case items == nil:
 				joined := *val
-				items, val = &joined, &joined
-				all.Content = append(all.Content, name, val)
-				continue
+				items = &joined
+				all.Content = append(all.Content, name, items)
+			case Entry{Value: val}.IsNull():
 			case val.Kind == yaml.SequenceNode && items.Kind == yaml.SequenceNode:
-				items.Content = append(items.Content[:len(items.Content):len(items.Content)], val.Content...)
+				items.Content = slices.Concat(items.Content, val.Content)
 				items.Style |= val.Style & yaml.TaggedStyle
-				continue
 			case val.Kind == yaml.SequenceNode && items.Tag == "!!null":
 				*items = *val
-				continue
 			default:
 				d.Fail(val, "", "%s must be a list, not %s", list, KindOf(val))
-				continue
 			}
-			all.Content = append(all.Content, name, root.Content[i+1])
 		}
 	}
 	return &all

@@ -160,7 +160,7 @@ func (d *Decoder) bounded(root *yaml.Node) bool {
 		}
 		sizes[n] = underway
 		total := 1
-		for _, child := range append([]*yaml.Node(nil), n.Content...) {
+		for _, child := range n.Content {
 			total += size(child)
 		}
 		if n.Kind == yaml.AliasNode {
@@ -192,8 +192,8 @@ func (d *Decoder) bounded(root *yaml.Node) bool {
 
 // syntax records an error of the YAML library in words of this package.
 func (d *Decoder) syntax(err error) {
-	var le *yaml.LoadError
-	if !errors.As(err, &le) || le.Mark.Line < 1 {
+	le, ok := errors.AsType[*yaml.LoadError](err)
+	if !ok || le.Mark.Line < 1 {
 		d.File("", "not valid YAML")
 		return
 	}

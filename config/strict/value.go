@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
 )
@@ -110,36 +111,33 @@ func (d *Decoder) wrongScalar(e Entry) {
 
 // badReference records what is wrong with a variable in a value.
 func (d *Decoder) badReference(e Entry, err error) {
-	hint := "write ${NAME} or ${NAME:-default}; for a literal ${ write $${"
-	look := "${"
-	var missing MissingError
-	if errors.As(err, &missing) {
-		if d.Rules.Unset != nil {
-			d.Rules.Unset(e, missing, func(hint string) Problem {
-				line, column, width := d.placeReference(e, "${"+missing.Name)
-				return d.src.problem(line, column, width, hint, d.Scope+e.Path+": "+err.Error())
-			})
-			return
-		}
-		hint = fmt.Sprintf("set it, or give a default: ${%s:-…}; for a literal ${ write $${", missing.Name)
-		look = "${" + missing.Name
+	missing, isMissing := errors.AsType[MissingError](err)
+	line, column, width := d.placeReference(e, "${"+missing.Name)
+	message := d.Scope + e.Path + ": " + err.Error()
+	switch {
+	case isMissing && d.Rules.Unset != nil:
+		d.Rules.Unset(e, missing, func(hint string) Problem {
+			return d.src.problem(line, column, width, hint, message)
+		})
+	case isMissing:
+		hint := fmt.Sprintf("set it, or give a default: ${%s:-…}; for a literal ${ write $${", missing.Name)
+		d.problem(line, column, width, hint, message)
+	default:
+		d.problem(line, column, width, "write ${NAME} or ${NAME:-default}; for a literal ${ write $${", message)
 	}
-	line, column, width := d.placeReference(e, look)
-	d.problem(line, column, width, hint, d.Scope+e.Path+": "+err.Error())
 }
 
 // placeReference returns the place of a variable in a value if its line shows it, and otherwise the place of the value.
 func (d *Decoder) placeReference(e Entry, look string) (line, column, width int) {
 	line, column, width = d.place(e.Value)
-	if src := d.src.line(line); column-1+width <= len(src) && width < 1000 {
-		if i := strings.Index(string(src[column-1:column-1+width]), look); i >= 0 && !d.hidden[e.Value] {
-			value := string(src[column-1 : column-1+width])
-			column += len([]rune(value[:i]))
-			width = 2
-			if ref := reference.FindString(value[i:]); ref != "" {
-				width = len([]rune(ref))
-			}
-		}
+	src := d.src.line(line)
+	if d.hidden[e.Value] || column-1+width > len(src) || width >= 1000 {
+		return line, column, width
+	}
+	value := string(src[column-1 : column-1+width])
+	if i := strings.Index(value, look); i >= 0 {
+		column += utf8.RuneCountInString(value[:i])
+		width = max(len("${"), utf8.RuneCountInString(reference.FindString(value[i:])))
 	}
 	return line, column, width
 }
@@ -200,18 +198,18 @@ func NonEmpty(to *string) Type {
 //go:noinline
 func Bool(to *bool) Type {
 	return Accepted(KindBool, func(d *Decoder, e Entry, t Text) bool {
-		word := strings.ToLower(t.Value)
+		word, hint := strings.ToLower(t.Value), ""
 		switch {
 		case e.Value.Tag == "!!bool" || t.Opaque && (word == "true" || word == "false"):
 			*to = word == "true"
 			return true
-		case slices.Contains([]string{"true", "yes", "on", "y"}, word) && !t.Opaque:
-			d.Bad(t, "write true, without quotes", "must be true or false")
-		case slices.Contains([]string{"false", "no", "off", "n"}, word) && !t.Opaque:
-			d.Bad(t, "write false, without quotes", "must be true or false")
-		default:
-			d.Bad(t, "", "must be true or false")
+		case t.Opaque:
+		case slices.Contains([]string{"true", "yes", "on", "y"}, word):
+			hint = "write true, without quotes"
+		case slices.Contains([]string{"false", "no", "off", "n"}, word):
+			hint = "write false, without quotes"
 		}
+		d.Bad(t, hint, "must be true or false")
 		return false
 	}, "!!bool", "!!str")
 }
@@ -304,21 +302,17 @@ func (d *Decoder) badDuration(t Text) {
 		d.Bad(t, form, "not a duration")
 		return
 	}
-	unit := strings.ToLower(m[2])
-	switch {
+	switch unit := strings.ToLower(m[2]); {
 	case unit == "":
 		d.Bad(t, "for seconds write "+m[1]+"s", "a duration needs a unit")
-		return
 	case strings.HasPrefix(unit, "d"):
 		days, _ := strconv.ParseFloat(m[1], 64)
 		d.Bad(t, fmt.Sprintf("there is no unit for days; write %vh", 24*days), "not a duration")
-		return
 	case strings.HasPrefix(unit, "ms"), strings.HasPrefix(unit, "mil"):
-		unit = "ms"
+		d.Bad(t, "write "+m[1]+"ms", "not a duration")
 	default:
-		unit = unit[:1]
+		d.Bad(t, "write "+m[1]+unit[:1], "not a duration")
 	}
-	d.Bad(t, "write "+m[1]+unit, "not a duration")
 }
 
 // Time is a moment. The text of YAML's own timestamps is parsed here, so that a date alone is not silently midnight.
