@@ -2,9 +2,9 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"regexp"
-	"strconv"
 	"strings"
 	"time"
 
@@ -192,37 +192,22 @@ func listOf(k strict.Key, item object) object {
 }
 
 // written converts a default or example of a description into JSON.
-func written(value string) any {
+func written(value string) (v any) {
 	var n yaml.Node
-	if err := yaml.Unmarshal([]byte(value), &n); err != nil || len(n.Content) != 1 {
+	err := yaml.Unmarshal([]byte(value), &n)
+	datesToText(&n)
+	if err = cmp.Or(err, n.Decode(&v)); err != nil {
 		panic("config: not YAML: " + value)
 	}
-	return jsonOf(n.Content[0])
+	return v
 }
 
-// jsonOf converts a value of YAML into JSON.
-func jsonOf(n *yaml.Node) any {
-	switch n = strict.Resolved(n); {
-	case n.Kind == yaml.MappingNode:
-		out := object{}
-		for i := 0; i+1 < len(n.Content); i += 2 {
-			out = append(out, field{strict.Resolved(n.Content[i]).Value, jsonOf(n.Content[i+1])})
-		}
-		return out
-	case n.Kind == yaml.SequenceNode:
-		out := []any{}
-		for _, item := range n.Content {
-			out = append(out, jsonOf(item))
-		}
-		return out
-	case n.Tag == "!!null":
-		return nil
-	case n.Tag == "!!bool":
-		return strings.EqualFold(n.Value, "true")
-	case n.Tag == "!!int", n.Tag == "!!float":
-		if v, err := strconv.ParseFloat(n.Value, 64); err == nil {
-			return v
-		}
+// datesToText makes text of dates and times, which JSON does not have.
+func datesToText(n *yaml.Node) {
+	if n.Tag == "!!timestamp" {
+		n.Tag = "!!str"
 	}
-	return n.Value
+	for _, child := range n.Content {
+		datesToText(child)
+	}
 }

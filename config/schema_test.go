@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -45,6 +46,33 @@ func judged(t testing.TB, s *jsonschema.Schema, data []byte) (verdict error, ok 
 		t.Fatal(err)
 	}
 	return s.Validate(v), true
+}
+
+// jsonOf converts a value of YAML into JSON, whatever is wrong with it.
+func jsonOf(n *yaml.Node) any {
+	switch n = strict.Resolved(n); {
+	case n.Kind == yaml.MappingNode:
+		out := object{}
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			out = append(out, field{strict.Resolved(n.Content[i]).Value, jsonOf(n.Content[i+1])})
+		}
+		return out
+	case n.Kind == yaml.SequenceNode:
+		out := []any{}
+		for _, item := range n.Content {
+			out = append(out, jsonOf(item))
+		}
+		return out
+	case n.Tag == "!!null":
+		return nil
+	case n.Tag == "!!bool":
+		return strings.EqualFold(n.Value, "true")
+	case n.Tag == "!!int", n.Tag == "!!float":
+		if v, err := strconv.ParseFloat(n.Value, 64); err == nil {
+			return v
+		}
+	}
+	return n.Value
 }
 
 func TestTheSchemaInTheDocsIsTheOneThatIsPrinted(t *testing.T) {
