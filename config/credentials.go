@@ -1,6 +1,7 @@
 package config
 
 import (
+	"maps"
 	"net/http"
 	"slices"
 
@@ -9,14 +10,11 @@ import (
 
 // withoutFiles returns the key http as dynamic jobs and timers have it.
 func withoutFiles(k strict.Key) strict.Key {
-	var keys []strict.Key
-	for _, sub := range k.Keys {
-		if !slices.Contains(fileKeys, sub.Name) {
-			sub.Each = nil
-			keys = append(keys, sub)
-		}
+	namesAFile := func(sub strict.Key) bool { return slices.Contains(fileKeys, sub.Name) }
+	k.Keys = slices.DeleteFunc(slices.Clone(k.Keys), namesAFile)
+	for i := range k.Keys {
+		k.Keys[i].Each = nil
 	}
-	k.Keys = keys
 	return k
 }
 
@@ -66,15 +64,9 @@ func checkSigned(d *strict.Decoder, j *draft) {
 	if !sign.OK() {
 		return
 	}
-	taken := map[string]bool{}
-	for name := range j.HTTP.Headers {
-		taken[http.CanonicalHeaderKey(name)] = true
-	}
-	for name := range j.HTTP.HeaderFiles {
-		taken[http.CanonicalHeaderKey(name)] = true
-	}
+	names := slices.AppendSeq(slices.Collect(maps.Keys(j.HTTP.Headers)), maps.Keys(j.HTTP.HeaderFiles))
 	for _, own := range webhookHeaders {
-		if taken[own] {
+		if slices.ContainsFunc(names, func(name string) bool { return http.CanonicalHeaderKey(name) == own }) {
 			d.Fail(sign.Node, "remove one of them",
 				"http.sign sets the header %s itself, and http.headers has it too", own)
 		}

@@ -101,12 +101,14 @@ func ScheduleHint(expr string, o schedule.Options) string {
 	return fmt.Sprintf("write %q", better)
 }
 
-var timeRange = regexp.MustCompile(`^([0-9]+|[A-Za-z]{3})-([0-9]+|[A-Za-z]{3})$`)
+// timeRange is a range of numbers, or one of names.
+var timeRange = regexp.MustCompile(`^(?:([0-9]+)-([0-9]+)|([A-Za-z]{3})-([A-Za-z]{3}))$`)
 
 // reversedRanges splits ranges that continue after the end of their field: 22-6 becomes 22-23,0-6.
 func reversedRanges(expr string) string {
 	f := strings.Fields(expr)
-	ends := [][2]string{{"0", "59"}, {"0", "59"}, {"0", "23"}, {"1", "31"}, {"1", "12"}, {"0", "6"}}
+	ends := [][]string{{"0", "59"}, {"0", "59"}, {"0", "23"}, {"1", "31"}, {"1", "12", "JAN", "DEC"},
+		{"0", "6", "SUN", "SAT"}}
 	switch len(f) {
 	case 5:
 		ends = ends[1:]
@@ -118,36 +120,23 @@ func reversedRanges(expr string) string {
 		parts := strings.Split(f[i], ",")
 		for k, part := range parts {
 			m := timeRange.FindStringSubmatch(part)
-			if m == nil {
-				continue
-			}
-			low, err := strconv.Atoi(m[1])
-			high, err2 := strconv.Atoi(m[2])
-			first, last := end[0], end[1]
 			switch {
-			case err == nil && err2 == nil && low <= high:
-				continue
-			case err != nil && err2 != nil && i == len(ends)-1:
-				first, last = "SUN", "SAT"
-			case err != nil && err2 != nil && i == len(ends)-2:
-				first, last = "JAN", "DEC"
-			case err != nil || err2 != nil:
-				continue
+			case m == nil || isInOrder(i-len(ends), part):
+			case m[1] != "":
+				parts[k] = span(m[1], end[1]) + "," + span(end[0], m[2])
+			case len(end) > 2:
+				parts[k] = span(m[3], end[3]) + "," + span(end[2], m[4])
 			}
-			if err != nil && schedules(i, len(ends), part) {
-				continue
-			}
-			parts[k] = span(m[1], last) + "," + span(first, m[2])
 		}
 		f[i] = strings.Join(parts, ",")
 	}
 	return strings.Join(f, " ")
 }
 
-// schedules reports whether a range of names is in order.
-func schedules(place, places int, part string) bool {
-	f := strings.Fields("0 0 * * *")
-	f[place+5-places] = part
+// isInOrder reports whether a range is valid in a field, which is counted from the day of week, -1.
+func isInOrder(place int, part string) bool {
+	f := strings.Fields("0 0 0 * * *")
+	f[len(f)+place] = part
 	_, err := schedule.Parse(strings.Join(f, " "), schedule.Options{})
 	return err == nil
 }
@@ -281,12 +270,8 @@ func explain(d *strict.Decoder, inJob bool, e strict.Entry, name string) (messag
 	case e.Name == "calendars" && slices.Contains([]string{"file", "ics", "path"}, name):
 		return "a calendar has its days in the table", "solotick-import calendar holidays.ics prints them"
 	case e.Name == "defaults" && slices.Contains(homes(d, inJob, name), inAJob):
-		var allowed []string
-		for _, k := range e.Keys {
-			allowed = append(allowed, k.Name)
-		}
 		return fmt.Sprintf("%q cannot have a default", name),
-			"each job sets its own; allowed here: " + strings.Join(allowed, ", ")
+			"each job sets its own; allowed here: " + strings.Join(strict.Names(e.Keys), ", ")
 	}
 	return "", ""
 }

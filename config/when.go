@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"go.yaml.in/yaml/v4"
 
@@ -105,18 +106,17 @@ func isZone(d *strict.Decoder, t strict.Text) bool {
 
 // nearestZone finds a zone written in another case, with a space, or without its region; "" when there is none.
 func nearestZone(name string) string {
-	titled := []rune(strings.ToLower(strings.TrimSpace(name)))
-	for i, r := range titled {
-		if r == ' ' {
-			titled[i] = '_'
+	before := '/'
+	titled := strings.Map(func(r rune) rune {
+		if r = unicode.ToLower(r); strings.ContainsRune("/_-", before) {
+			r = unicode.ToUpper(r)
 		}
-		if i == 0 || titled[i-1] == '/' || titled[i-1] == '_' || titled[i-1] == '-' {
-			titled[i] = []rune(strings.ToUpper(string(titled[i])))[0]
-		}
-	}
-	tries := []string{string(titled), strings.ToUpper(string(titled))}
+		before = r
+		return r
+	}, strings.ReplaceAll(strings.TrimSpace(name), " ", "_"))
+	tries := []string{titled, strings.ToUpper(titled)}
 	for _, region := range strings.Fields("Europe America Asia Africa Australia Pacific Atlantic") {
-		tries = append(tries, region+"/"+string(titled))
+		tries = append(tries, region+"/"+titled)
 	}
 	for _, try := range tries {
 		if zoneExists(try) && try != "LOCAL" {

@@ -245,11 +245,7 @@ func (d *Decoder) Plain(e Entry) bool {
 
 // unknown reports a key that the mapping e does not have, and returns the key that was probably meant.
 func (d *Decoder) unknown(e Entry, name *yaml.Node) (meant string) {
-	known := make([]string, len(e.Keys))
-	for i, k := range e.Keys {
-		known[i] = k.Name
-	}
-	hint := "allowed here: " + strings.Join(known, ", ")
+	hint := "allowed here: " + strings.Join(Names(e.Keys), ", ")
 	message := fmt.Sprintf("unknown key %q", d.NameText(name))
 	near, ok := NearestKey(e.Keys, name.Value)
 	homes := d.Rules.Homes(name.Value)

@@ -1,6 +1,9 @@
 package strict
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Key describes one key of a mapping. This one description decodes the key, masks its value and gives the hints for its
 // misspellings. Callers derive a schema from it and check documentation against it, so all of them know the same keys.
@@ -100,14 +103,19 @@ func NearestKey(keys []Key, name string) (Key, bool) {
 
 // misspelt returns the key that name is another spelling of, or a misspelling.
 func misspelt(keys []Key, name string) (Key, bool) {
-	names := make([]string, len(keys))
-	for i, k := range keys {
-		if PlainName(k.Name) == PlainName(name) {
-			return k, true
-		}
-		names[i] = k.Name
+	plain := func(k Key) bool { return PlainName(k.Name) == PlainName(name) }
+	if i := slices.IndexFunc(keys, plain); i >= 0 {
+		return keys[i], true
 	}
-	return Find(keys, Nearest(name, names))
+	return Find(keys, Nearest(name, Names(keys)))
+}
+
+// Names returns the names of keys.
+func Names(keys []Key) (names []string) {
+	for _, k := range keys {
+		names = append(names, k.Name)
+	}
+	return names
 }
 
 // PlainName returns a name in one form for the spellings time_zone, time-zone and timeZone.
