@@ -215,10 +215,7 @@ func calendarNames(j *draft, to *[]string, known calendars) strict.Type {
 				if near := strict.Nearest(t.Value, slices.Sorted(maps.Keys(known))); near != "" {
 					hint = fmt.Sprintf("did you mean %q?", near)
 				}
-				if t.Opaque {
-					hint = ""
-				}
-				d.Bad(t, hint, "there is no such calendar")
+				d.Bad(t, t.IfShown(hint), "there is no such calendar")
 			} else if t.OK() && !slices.Contains(*to, t.Value) {
 				*to = append(*to, t.Value)
 			}

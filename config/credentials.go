@@ -25,7 +25,8 @@ func headerFileKeys(to *HeaderFile) []strict.Key {
 			Example: "/var/run/secrets/tokens/app", Form: filledForm, Show: strict.Shown,
 			Also: "path valueFile fromFile",
 			Doc:  "file with the value, read for each attempt; one line break at its end does not count"},
-		{Name: "prefix", Type: headerText(&to.Prefix), Example: `"Bearer "`, Doc: "text before that value"},
+		{Name: "prefix", Type: strict.Fitting(&to.Prefix, fitsHeader), Example: `"Bearer "`,
+			Doc: "text before that value"},
 	}
 }
 
@@ -35,14 +36,6 @@ func signKeys(to *Sign) []strict.Key {
 			Example: "/run/secrets/whsec", Form: filledForm, Show: strict.Shown, Also: "secret signingSecret keyFile",
 			Doc: "file with the secret `whsec_…`, or several of them in lines of their own; read for each attempt"},
 	}
-}
-
-// headerText is a part of a header's value.
-func headerText(to *string) strict.Type {
-	return strict.Accepted(strict.KindText, func(d *strict.Decoder, _ strict.Entry, t strict.Text) bool {
-		*to = t.Value
-		return fitsHeader(d, t)
-	}, "!!str")
 }
 
 // fitsHeader checks a header's value, or a part of it.

@@ -196,11 +196,7 @@ func word[T ~string](to *T) strict.Type {
 			*to = T(t.Value)
 			return true
 		}
-		hint := ""
-		if !t.Opaque {
-			hint = wordHint(e.Name, t.Value, words)
-		}
-		d.Bad(t, hint, "must be %s", strings.Join(words, " or "))
+		d.Bad(t, t.IfShown(wordHint(e.Name, t.Value, words)), "must be %s", strings.Join(words, " or "))
 		return false
 	}, "!!str")
 }

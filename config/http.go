@@ -16,15 +16,15 @@ import (
 
 func httpKeys(to *HTTP) []strict.Key {
 	return []strict.Key{
-		{Name: "method", Type: method(&to.Method), Default: "POST", Example: "PUT",
+		{Name: "method", Type: strict.Fitting(&to.Method, isMethod), Default: "POST", Example: "PUT",
 			Form: methodForm, Show: strict.Shown, Also: "verb", Doc: "the request's method, in capitals"},
 		{Name: "url", Type: strict.Checked(strict.Into(&to.URL), checkVariables, checkHTTPURL),
 			Default: strict.Required, Example: "http://unix:/run/app.sock:/tidy",
 			Form: webForm, Show: strict.ShownURL, Also: "uri target endpoint",
 			Doc: "`http://127.0.0.1:8080/path`, or `http://unix:/run/app.sock:/path` for a unix socket"},
 		headersKey(to),
-		{Name: "body", Type: body(&to.Body), Example: `'{"dry": false}'`, Form: bodyForm, Also: "data payload json",
-			Doc: "the request's body, at most 64 KiB"},
+		{Name: "body", Type: strict.Fitting(&to.Body, isBody), Example: `'{"dry": false}'`, Form: bodyForm,
+			Also: "data payload json", Doc: "the request's body, at most 64 KiB"},
 		{Name: "successCodes", Type: codes(&to.SuccessCodes, "[200-299]", "a success"), Default: "[200-299]",
 			Example: "[200-204, 404]", Form: codesForm, Show: strict.Shown, Also: "status expectedStatus",
 			Doc: "answers that count as success: codes and ranges from 100 to 599"},
@@ -48,24 +48,19 @@ func httpKeys(to *HTTP) []strict.Key {
 
 var token7230 = regexp.MustCompile(headerNames)
 
-func method(to *string) strict.Type {
-	return strict.Accepted(strict.KindText, func(d *strict.Decoder, _ strict.Entry, t strict.Text) bool {
-		upper := strings.ToUpper(t.Value)
-		switch {
-		case !token7230.MatchString(t.Value):
-			d.Bad(t, "write GET, POST, PUT, …", "not an HTTP method")
-		case t.Value != upper && t.Opaque:
-			d.Bad(t, "", "must be in capitals")
-		case t.Value != upper:
-			d.Bad(t, "write "+upper, "must be in capitals")
-		case t.Value == http.MethodConnect:
-			d.Bad(t, "", "opens a tunnel and runs nothing")
-		default:
-			*to = t.Value
-			return true
-		}
-		return false
-	}, "!!str")
+func isMethod(d *strict.Decoder, t strict.Text) bool {
+	upper := strings.ToUpper(t.Value)
+	switch {
+	case !token7230.MatchString(t.Value):
+		d.Bad(t, "write GET, POST, PUT, …", "not an HTTP method")
+	case t.Value != upper:
+		d.Bad(t, t.IfShown("write "+upper), "must be in capitals")
+	case t.Value == http.MethodConnect:
+		d.Bad(t, "", "opens a tunnel and runs nothing")
+	default:
+		return true
+	}
+	return false
 }
 
 // ownHeaders are set by Solotick itself, or by HTTP; a value in the table would have no effect or break the request.
@@ -144,16 +139,13 @@ func checkHeaderName(name string) (why, hint string) {
 	return "", ""
 }
 
-func body(to *string) strict.Type {
-	return strict.Accepted(strict.KindText, func(d *strict.Decoder, _ strict.Entry, t strict.Text) bool {
-		if len(t.Value) > maxBody {
-			d.Bad(t, "", "must have at most 64 KiB, has %d", (len(t.Value)+1023)>>10)
-			return false
-		}
-		oddVariable(d, t)
-		*to = t.Value
-		return true
-	}, "!!str")
+func isBody(d *strict.Decoder, t strict.Text) bool {
+	if len(t.Value) > maxBody {
+		d.Bad(t, "", "must have at most 64 KiB, has %d", (len(t.Value)+1023)>>10)
+		return false
+	}
+	oddVariable(d, t)
+	return true
 }
 
 var codeRange = regexp.MustCompile(codesForm.Pattern)
@@ -197,14 +189,10 @@ func codeOf(d *strict.Decoder, t strict.Text) (code CodeRange, ok bool) {
 	code.From, _ = strconv.Atoi(m[1])
 	code.To, _ = strconv.Atoi(cmp.Or(m[2], m[1]))
 	switch {
-	case code.From < 100 || code.From > 599 || code.To < 100 || code.To > 599:
+	case min(code.From, code.To) < codesForm.Least || max(code.From, code.To) > codesForm.Most:
 		d.Bad(t, "", "codes go from 100 to 599")
 	case code.To < code.From:
-		hint := ""
-		if !t.Opaque {
-			hint = fmt.Sprintf("write %d-%d", code.To, code.From)
-		}
-		d.Bad(t, hint, "the range is reversed")
+		d.Bad(t, t.IfShown(fmt.Sprintf("write %d-%d", code.To, code.From)), "the range is reversed")
 	default:
 		return code, true
 	}

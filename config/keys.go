@@ -62,7 +62,7 @@ func jobKeys(to *draft, known calendars) []strict.Key {
 		{Name: "schedule", Type: expressions(to), Default: strict.Required,
 			Example: `"0 9 * * MON-FRI"`, Form: filledForm, Show: strict.Shown, Also: "cron crontab schedules interval",
 			Doc: "when it runs, see [Schedules](#schedules); a list has the ticks of all its schedules"},
-		{Name: "timeZone", Type: zone(&to.TimeZone), Default: "UTC",
+		{Name: "timeZone", Type: strict.Fitting(&to.TimeZone, isZone), Default: "UTC",
 			Example: "Europe/Berlin", Form: filledForm, Show: strict.Shown, Common: true, Also: "tz zone location",
 			Doc: "IANA name of the zone that the schedule is in"},
 		{Name: "http", Type: made(&to.HTTP, request, httpKeys, complete("url: http://127.0.0.1:8080/path")),

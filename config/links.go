@@ -65,11 +65,7 @@ func checkPlaceholders(d *strict.Decoder, t strict.Text) {
 	hint := "allowed are {" + strings.Join(placeholders, "}, {") + "}"
 	for _, m := range placeholder.FindAllStringSubmatch(t.Value, -1) {
 		if !slices.Contains(placeholders, m[1]) {
-			shown := ""
-			if !t.Opaque {
-				shown = " " + strict.Quoted(m[0])
-			}
-			d.Bad(t, hint, "unknown placeholder%s", shown)
+			d.Bad(t, hint, "unknown placeholder%s", t.IfShown(" "+strict.Quoted(m[0])))
 		}
 	}
 	if strings.ContainsAny(placeholder.ReplaceAllString(t.Value, ""), "{}") {

@@ -72,35 +72,23 @@ func (j *draft) wrongExpression(o schedule.Options) strict.Text {
 	return strict.Text{}
 }
 
-// zone is a time zone. It is checked on its own, so that its problem points at it and not at the schedule.
-func zone(to *string) strict.Type {
-	return strict.Accepted(strict.KindText, func(d *strict.Decoder, _ strict.Entry, t strict.Text) bool {
-		if !isZone(d, t) {
-			return false
-		}
-		*to = t.Value
-		return true
-	}, "!!str")
-}
-
-// isZone reports whether a text is a zone, and records the problem if it is none.
+// isZone reports whether a text is a zone, and records the problem if it is none: that points at the zone then, and not
+// at the schedule.
 func isZone(d *strict.Decoder, t strict.Text) bool {
-	const form = "write an IANA name, as UTC or Europe/Berlin"
 	if zoneExists(t.Value) {
 		return true
 	}
-	hint := form
-	if near := nearestZone(t.Value); near != "" && !t.Opaque {
+	hint, why := "write an IANA name, as UTC or Europe/Berlin", "there is no such time zone"
+	switch near, fixed := nearestZone(t.Value), offsetZone(t.Value); {
+	case t.Opaque:
+	case strings.EqualFold(t.Value, "local"):
+		why = "means another zone on each machine"
+	case near != "":
 		hint = fmt.Sprintf("did you mean %q?", near)
-	} else if fixed := offsetZone(t.Value); fixed != "" && !t.Opaque {
+	case fixed != "":
 		hint = "write " + fixed + ", with the sign reversed; or a place such as Europe/Berlin, for daylight saving"
 	}
-	switch {
-	case strings.EqualFold(t.Value, "local") && !t.Opaque:
-		d.Bad(t, form, "means another zone on each machine")
-	default:
-		d.Bad(t, hint, "there is no such time zone")
-	}
+	d.Bad(t, hint, "%s", why)
 	return false
 }
 

@@ -77,6 +77,14 @@ type Text struct {
 // OK is false for the zero Text, which stands for no value.
 func (t Text) OK() bool { return t.Node != nil }
 
+// IfShown returns words that repeat the value or a part of it; "" if the value must not be shown.
+func (t Text) IfShown(words string) string {
+	if t.Opaque {
+		return ""
+	}
+	return words
+}
+
 // IsHidden reports whether messages must not repeat a value.
 func (d *Decoder) IsHidden(n *yaml.Node) bool { return d.hidden[n] }
 

@@ -161,6 +161,19 @@ func Accepted(kind string, accept func(d *Decoder, e Entry, t Text) bool, tags .
 	}}
 }
 
+// Fitting is text that fits, for to. fits records what is wrong with other text.
+//
+//go:noinline
+func Fitting(to *string, fits func(d *Decoder, t Text) bool) Type {
+	return Accepted(KindText, func(d *Decoder, _ Entry, t Text) bool {
+		ok := fits(d, t)
+		if ok {
+			*to = t.Value
+		}
+		return ok
+	}, "!!str")
+}
+
 // Checked is text that check finds nothing wrong with, for set. The hint of a value with variables is opaque, because
 // that of check may repeat parts of the value.
 //
