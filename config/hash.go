@@ -102,38 +102,34 @@ func (h jsonHash) text(s string) jsonHash {
 	return h
 }
 
-func (h jsonHash) json(v any) jsonHash {
+func (h jsonHash) json(v any) jsonHash { return h.text(marshalled(v)) }
+
+func marshalled(v any) string {
 	data, err := json.Marshal(v)
 	if err != nil {
 		panic(fmt.Sprintf("config: a table that cannot be written as JSON: %v", err))
 	}
-	_, _ = h.Write(data)
-	return h
+	return string(data)
 }
 
 // table adds everything that a table says, with its secrets.
 func (h jsonHash) table(t *Table) jsonHash {
 	whole := *t
 	whole.Warnings, whole.Hash, whole.Jobs = nil, "", nil
-	data, err := json.Marshal(whole)
-	const jobs, others = "null", `,"Warnings":null,"Hash":""}` // the jobs come before the last two fields
-	before, ok := strings.CutSuffix(string(data), jobs+others)
-	if err != nil || !ok {
-		panic(fmt.Sprintf("config: a table that cannot be written as JSON: %v", err))
-	}
+	const none = `"Jobs":null` // it stands in no text, where JSON escapes the quotes
+	before, after, _ := strings.Cut(marshalled(whole), none)
 	if t.Jobs == nil {
-		return h.text(string(data))
+		return h.text(before + none + after)
 	}
-	h.text(before).text("[")
-	for i := range t.Jobs {
+	h.text(before + `"Jobs":[`)
+	for i, job := range t.Jobs {
 		if i > 0 {
 			h.text(",")
 		}
-		job := t.Jobs[i]
 		job.Schedule = nil // the fingerprint stands for it
-		h.json(&job)
+		h.json(job)
 	}
-	return h.text("]" + others)
+	return h.text("]" + after)
 }
 
 // digits returns the first n hex digits, an even number.
