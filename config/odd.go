@@ -61,13 +61,15 @@ func oddStars(d *strict.Decoder, expr strict.Text, f []string) {
 		if _, err := strconv.Atoi(f[i+1]); f[i] != "*" || err != nil {
 			continue
 		}
-		written := slices.Clone(f)
-		for k := range i + 1 {
-			written[k] = "0"
-		}
-		d.Warn(expr.Node, fmt.Sprintf("for one tick then write %q", strings.Join(written, " ")),
+		once := with(f, 0, slices.Repeat([]string{"0"}, i+1)...)
+		d.Warn(expr.Node, fmt.Sprintf("for one tick then write %q", once),
 			"%s: %s \"*\" means %d ticks in %s \"%s\"", expr.Label, units[i].name, units[i].size, unit.name, f[i+1])
 	}
+}
+
+// with returns an expression with other words in its fields from one on.
+func with(f []string, at int, words ...string) string {
+	return strings.Join(slices.Concat(f[:at], words, f[at+len(words):]), " ")
 }
 
 // oddSteps warns of a step that does not divide its field: */45, or 0/45 in Quartz, does not mean "every 45 minutes".
@@ -95,7 +97,10 @@ func allOf(fields []string, words ...string) bool {
 var weekdays = []string{"SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN"}
 
 // weekdayNumber finds the numbers of days in a field, but not the n of #n and /n.
-var weekdayNumber = regexp.MustCompile(`(^|[-,])([0-9])`)
+var (
+	weekdayNumber = regexp.MustCompile(`(^|[-,])[0-9]`)
+	sundayZero    = regexp.MustCompile(`(^|[-,])0`)
+)
 
 // oddDays warns of Quartz' numbers of weekdays, and of two restricted day fields.
 func oddDays(d *strict.Decoder, expr strict.Text, f []string) {
@@ -104,27 +109,22 @@ func oddDays(d *strict.Decoder, expr strict.Text, f []string) {
 		at = 3
 	}
 	month, week := f[at], f[at+2]
-	whole := func(weekField string) string {
-		written := slices.Clone(f)
-		written[at+2] = weekField
-		return strconv.Quote(strings.Join(written, " "))
-	}
 	switch {
-	case month == "?" && (week == "L" || weekdayNumber.MatchString(week) && !slices.Contains(weekdayNumbers(week), 0)):
+	case month == "?" && (week == "L" || weekdayNumber.MatchString(week) && !sundayZero.MatchString(week)):
 		here, quartz := named(week, 0), named(week, 1)
 		if week == "L" { // the last day of a week
 			here, quartz = weekdays[0], weekdays[6]
 		}
-		d.Warn(expr.Node, fmt.Sprintf("if you mean %s, write %s; otherwise %s", quartz, whole(quartz), whole(here)),
+		d.Warn(expr.Node,
+			fmt.Sprintf("if you mean %s, write %q; otherwise %q", quartz, with(f, at+2, quartz), with(f, at+2, here)),
 			"%s: day of week \"%s\" is %s here, where 0 and 7 are Sunday; in Quartz, where the ? comes from, it is %s",
 			expr.Label, week, here, quartz)
 	case !slices.Contains(anyDay, month) && !slices.Contains(anyDay, week):
 		hint := "Solotick cannot require both to match; if either may match, two jobs are easier to read"
 		nth := slices.Index([]string{"1-7", "8-14", "15-21", "22-28"}, month)
 		if nth >= 0 && !strings.ContainsAny(week, ",-/#L") {
-			written := slices.Clone(f)
-			written[at], written[at+2] = "*", fmt.Sprintf("%s#%d", week, nth+1)
-			hint = fmt.Sprintf("for the %s of each month write %q", written[at+2], strings.Join(written, " "))
+			day := fmt.Sprintf("%s#%d", week, nth+1)
+			hint = fmt.Sprintf("for the %s of each month write %q", day, with(f, at, "*", f[at+1], day))
 		}
 		d.Warn(expr.Node, hint, "%s: day of month and day of week are both restricted: "+
 			"a day that matches either of them has a tick", expr.Label)
@@ -133,14 +133,6 @@ func oddDays(d *strict.Decoder, expr strict.Text, f []string) {
 
 // anyDay has the forms of a day field that match every day. */2 is not among them, though cron(5) treats it so.
 var anyDay = []string{"*", "?", "*/1"}
-
-func weekdayNumbers(field string) (numbers []int) {
-	for _, m := range weekdayNumber.FindAllStringSubmatch(field, -1) {
-		n, _ := strconv.Atoi(m[2])
-		numbers = append(numbers, n)
-	}
-	return numbers
-}
 
 // named writes the days of a field by name. first is the number of Sunday.
 func named(field string, first int) string {
