@@ -35,30 +35,25 @@ func (l Link) Fill(values map[string]string) string {
 
 func linkKeys(to *Links) []strict.Key {
 	return []strict.Key{
-		{Name: "logs", Type: linkText(&to.Logs),
+		{Name: "logs", Type: strict.Fitting((*string)(&to.Logs), isLink),
 			Example: `"https://logs.example.com/search?q={run}&from={from}&to={to}"`, Form: webForm, Show: strict.Shown,
 			Also: "log logging", Doc: "page with the log of a run"},
-		{Name: "traces", Type: linkText(&to.Traces), Example: `"https://traces.example.com/trace/{trace}"`,
-			Form: webForm, Show: strict.Shown, Also: "trace tracing", Doc: "page with the traces of a run"},
+		{Name: "traces", Type: strict.Fitting((*string)(&to.Traces), isLink),
+			Example: `"https://traces.example.com/trace/{trace}"`, Form: webForm, Show: strict.Shown,
+			Also: "trace tracing", Doc: "page with the traces of a run"},
 	}
 }
 
-func linkText(to *Link) strict.Type {
-	return strict.Accepted(strict.KindText, func(d *strict.Decoder, _ strict.Entry, t strict.Text) bool {
-		before := len(d.Problems)
-		checkPlaceholders(d, t)
-		if why, hint := checkOpenURL(placeholder.ReplaceAllString(t.Value, "x")); why != "" {
-			if t.Opaque {
-				hint = checkVariables
-			}
-			d.Bad(t, hint, "%s", why)
+func isLink(d *strict.Decoder, t strict.Text) bool {
+	before := len(d.Problems)
+	checkPlaceholders(d, t)
+	if why, hint := checkOpenURL(placeholder.ReplaceAllString(t.Value, "x")); why != "" {
+		if t.Opaque {
+			hint = checkVariables
 		}
-		if len(d.Problems) > before {
-			return false
-		}
-		*to = Link(t.Value)
-		return true
-	}, "!!str")
+		d.Bad(t, hint, "%s", why)
+	}
+	return len(d.Problems) == before
 }
 
 func checkPlaceholders(d *strict.Decoder, t strict.Text) {
