@@ -23,21 +23,16 @@ type field struct {
 func canonicalFields(keys []strict.Key, n *yaml.Node) object {
 	out := object{}
 	for _, k := range keys {
-		for i := 0; i+1 < len(n.Content); i += 2 {
-			if n.Content[i].Value != k.Name {
-				continue
-			}
-			if v := canonicalValue(k, n.Content[i+1]); v != nil {
-				out = append(out, field{k.Name, v})
-			}
+		if v := canonicalValue(k, valueOf(n, k.Name)); v != nil {
+			out = append(out, field{k.Name, v})
 		}
 	}
 	return out
 }
 
-// canonicalValue returns a value in its one form; nil for an empty mapping or list.
+// canonicalValue returns a value in its one form; nil for one that is not there.
 func canonicalValue(k strict.Key, n *yaml.Node) any {
-	if n.Tag == "!!null" {
+	if n == nil || n.Tag == "!!null" {
 		return nil
 	}
 	switch k.Kind {
@@ -81,6 +76,14 @@ func canonicalValue(k strict.Key, n *yaml.Node) any {
 
 // object is a JSON object whose keys keep their order.
 type object []field
+
+// with returns the object with one more field, if it has one.
+func (o object) with(has bool, name string, value any) object {
+	if !has {
+		return o
+	}
+	return append(o, field{name, value})
+}
 
 // MarshalJSON writes the fields one by one.
 func (o object) MarshalJSON() ([]byte, error) {

@@ -94,14 +94,11 @@ func (d *decoder) nameOf(job strict.Entry) string {
 	if job.Value.Kind != yaml.MappingNode {
 		return ""
 	}
-	for i := 0; i+1 < len(job.Value.Content); i += 2 {
-		if name, val := job.Value.Content[i], strict.Resolved(job.Value.Content[i+1]); name.Value == "name" {
-			if val.Kind == yaml.ScalarNode && val.Tag == "!!str" && !d.IsHidden(val) {
-				return val.Value
-			}
-		}
+	val := valueOf(job.Value, "name")
+	if val == nil || val.Kind != yaml.ScalarNode || val.Tag != "!!str" || d.IsHidden(val) {
+		return ""
 	}
-	return ""
+	return val.Value
 }
 
 // finishJob makes the checks that need the whole job.
@@ -170,14 +167,11 @@ func (d *decoder) finishSchedule() {
 	o := schedule.Options{TimeZone: j.TimeZone, Job: j.Name, Start: j.Start, End: j.End, Rules: rules}
 	s, err := d.schedules.ParseAll(j.texts(), o)
 	if err != nil {
-		if one := j.wrongExpression(o); one.OK() {
-			expr = one
+		if i := slices.IndexFunc(j.exprs, isWrong(o)); i >= 0 && len(j.exprs) > 1 {
+			expr = j.exprs[i]
 		}
-		opaque := slices.ContainsFunc(j.exprs, func(t strict.Text) bool { return t.Opaque })
-		for _, k := range whenKeys[2:] {
-			opaque = opaque || j.at[k].Opaque
-		}
-		opaque = opaque || j.at["name"].Opaque
+		opaque := slices.ContainsFunc(j.exprs, func(t strict.Text) bool { return t.Opaque }) ||
+			slices.ContainsFunc(whenKeys, func(key string) bool { return j.at[key].Opaque })
 		hint := ""
 		if !opaque && expr.Value != "" {
 			hint = ScheduleHint(expr.Value, o)

@@ -51,6 +51,16 @@ func single(d *strict.Decoder, e strict.Entry, seen map[string]*yaml.Node, keys 
 	return found
 }
 
+// valueOf returns the value of a key of a mapping; nil if there is none.
+func valueOf(mapping *yaml.Node, name string) *yaml.Node {
+	for i := 0; i+1 < len(mapping.Content); i += 2 {
+		if mapping.Content[i].Value == name {
+			return strict.Resolved(mapping.Content[i+1])
+		}
+	}
+	return nil
+}
+
 // listed writes some keys as a sentence has them: "url, tcp and exec".
 func listed(keys []string) string {
 	last := len(keys) - 1

@@ -96,10 +96,7 @@ func ofKind(k strict.Key) object {
 			{"propertyNames", object{{"pattern", k.Form.Names}}},
 			{"additionalProperties", each},
 		}
-		if k.Form.Most > 0 {
-			out = append(out, field{"maxProperties", k.Form.Most})
-		}
-		return out
+		return out.with(k.Form.Most > 0, "maxProperties", k.Form.Most)
 	case strict.KindTextList:
 		return listOf(k, ofText(k.Form))
 	case strict.KindCodes:
@@ -140,12 +137,7 @@ func ofMapping(k strict.Key, mayBeEmpty bool) object {
 	if mayBeEmpty && len(needed) == 0 && !k.Form.Chosen {
 		out = object{{"type", []any{"object", "null"}}}
 	}
-	if len(needed) > 0 {
-		out = append(out, field{"required", needed})
-	}
-	if len(needs) > 0 {
-		out = append(out, field{"dependentRequired", needs})
-	}
+	out = out.with(len(needed) > 0, "required", needed).with(len(needs) > 0, "dependentRequired", needs)
 	var choice, pairs []any
 	for i, a := range k.Form.Choice {
 		choice = append(choice, object{{"required", []string{a}}})
@@ -153,22 +145,15 @@ func ofMapping(k strict.Key, mayBeEmpty bool) object {
 			pairs = append(pairs, object{{"type", "object"}, {"required", []string{b, a}}})
 		}
 	}
-	switch {
-	case k.Form.Chosen:
-		out = append(out, field{"oneOf", choice})
-	case len(pairs) > 0:
-		out = append(out, field{"not", object{{"anyOf", pairs}}})
-	}
+	out = out.with(k.Form.Chosen, "oneOf", choice)
+	out = out.with(!k.Form.Chosen && len(pairs) > 0, "not", object{{"anyOf", pairs}})
 	return append(out, field{"properties", properties}, field{"additionalProperties", false})
 }
 
 func ref(name string) object { return object{{"$ref", "#/$defs/" + name}} }
 
 func textOf(f strict.Form) object {
-	out := object{{"type", "string"}}
-	if f.Pattern != "" {
-		out = append(out, field{"pattern", orVariable(f.Pattern)})
-	}
+	out := object{{"type", "string"}}.with(f.Pattern != "", "pattern", orVariable(f.Pattern))
 	if f.Length > 0 { // with its variables replaced it may be shorter
 		out = object{{"anyOf", []any{append(out, field{"maxLength", f.Length}), ref("variable")}}}
 	}
@@ -176,19 +161,11 @@ func textOf(f strict.Form) object {
 }
 
 func integerOf(f strict.Form) object {
-	out := object{{"type", "integer"}, {"minimum", f.Least}}
-	if f.Most != 0 {
-		out = append(out, field{"maximum", f.Most})
-	}
-	return out
+	return object{{"type", "integer"}, {"minimum", f.Least}}.with(f.Most != 0, "maximum", f.Most)
 }
 
 func listOf(k strict.Key, item object) object {
-	out := object{{"type", "array"}, {"items", item}}
-	if k.Form.Filled {
-		out = append(out, field{"minItems", 1})
-	}
-	return out
+	return object{{"type", "array"}, {"items", item}}.with(k.Form.Filled, "minItems", 1)
 }
 
 // written converts a default or example of a description into JSON.

@@ -60,16 +60,12 @@ func (j *draft) texts() (exprs []string) {
 	return exprs
 }
 
-// wrongExpression returns the expression of a list that is wrong by itself, if one is.
-func (j *draft) wrongExpression(o schedule.Options) strict.Text {
-	if len(j.exprs) > 1 {
-		for _, t := range j.exprs {
-			if _, err := schedule.Parse(t.Value, schedule.Options{TimeZone: o.TimeZone, Job: o.Job}); err != nil {
-				return t
-			}
-		}
+// isWrong reports whether an expression is wrong by itself, whatever the window and the rules are.
+func isWrong(o schedule.Options) func(strict.Text) bool {
+	return func(t strict.Text) bool {
+		_, err := schedule.Parse(t.Value, schedule.Options{TimeZone: o.TimeZone, Job: o.Job})
+		return err != nil
 	}
-	return strict.Text{}
 }
 
 // isZone reports whether a text is a zone, and records the problem if it is none: that points at the zone then, and not
