@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf16"
 
 	"go.yaml.in/yaml/v4"
 
@@ -120,42 +120,20 @@ func encode(v any) []byte {
 	return out.Bytes()
 }
 
+// escape matches an escape in JSON, or the two that together stand for one character.
+var escape = regexp.MustCompile(`\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|.)`)
+
 // plainJSON turns JSON into text that YAML can read. YAML has no pairs of escapes for one character, so plainJSON
 // writes the character itself.
 func plainJSON(data []byte) []byte {
 	if !bytes.Contains(data, []byte(`\u`)) || !json.Valid(data) {
 		return data
 	}
-	var out bytes.Buffer
-	for i := 0; i < len(data); {
-		switch {
-		case data[i] != '\\': // in JSON a backslash is always in a string
-			out.WriteByte(data[i])
-			i++
-		case data[i+1] != 'u':
-			out.Write(data[i : i+2])
-			i += 2
-		default:
-			if r := utf16.DecodeRune(escaped(data[i:]), escaped(data[i+6:])); r != '\ufffd' {
-				out.WriteRune(r)
-				i += 12
-			} else {
-				out.Write(data[i : i+6])
-				i += 6
-			}
+	return escape.ReplaceAllFunc(data, func(escaped []byte) []byte { // in JSON a backslash is always in a string
+		var character string
+		if len(escaped) <= len(`\u`) || json.Unmarshal(fmt.Appendf(nil, `"%s"`, escaped), &character) != nil {
+			return escaped
 		}
-	}
-	return out.Bytes()
-}
-
-// escaped returns the character of an escape \uXXXX, or -1.
-func escaped(s []byte) rune {
-	if len(s) < 6 || s[0] != '\\' || s[1] != 'u' {
-		return -1
-	}
-	v, err := strconv.ParseUint(string(s[2:6]), 16, 16)
-	if err != nil {
-		return -1
-	}
-	return rune(v)
+		return []byte(character)
+	})
 }

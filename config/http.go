@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -63,19 +64,12 @@ func isMethod(d *strict.Decoder, t strict.Text) bool {
 	return false
 }
 
-// ownHeaders are set by Solotick itself, or by HTTP; a value in the table would have no effect or break the request.
-var ownHeaders = map[string]string{
-	"Idempotency-Key":   "Solotick",
-	"User-Agent":        "Solotick",
-	"Connection":        "HTTP",
-	"Content-Length":    "HTTP",
-	"Keep-Alive":        "HTTP",
-	"Proxy-Connection":  "HTTP",
-	"Te":                "HTTP",
-	"Trailer":           "HTTP",
-	"Transfer-Encoding": "HTTP",
-	"Upgrade":           "HTTP",
-}
+// These are set by Solotick itself, or by HTTP; a value in the table would have no effect or break the request.
+var (
+	ownHeaders  = strings.Fields("Idempotency-Key User-Agent")
+	httpHeaders = strings.Fields("Connection Content-Length Keep-Alive Proxy-Connection Te Trailer " +
+		"Transfer-Encoding Upgrade")
+)
 
 // headersKey describes the headers. The value of each is text, or a mapping that names a file.
 func headersKey(h *HTTP) strict.Key {
@@ -133,8 +127,10 @@ func checkHeaderName(name string) (why, hint string) {
 		return "headers that begin with Solotick- are set by Solotick itself", ""
 	case canonical == "Traceparent":
 		return oneTrace, ""
-	case ownHeaders[canonical] != "":
-		return "this header is set by " + ownHeaders[canonical] + " itself", ""
+	case slices.Contains(ownHeaders, canonical):
+		return "this header is set by Solotick itself", ""
+	case slices.Contains(httpHeaders, canonical):
+		return "this header is set by HTTP itself", ""
 	}
 	return "", ""
 }

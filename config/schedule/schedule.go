@@ -232,10 +232,8 @@ func checkText(text string) error {
 			return fmt.Errorf("character %q is not allowed", r)
 		}
 	}
-	for _, prefix := range []string{"TZ=", "CRON_TZ="} {
-		if len(text) >= len(prefix) && strings.EqualFold(text[:len(prefix)], prefix) {
-			return fmt.Errorf("%q does not belong here: use the timeZone field", strings.Fields(text)[0])
-		}
+	if upper := strings.ToUpper(text); strings.HasPrefix(upper, "TZ=") || strings.HasPrefix(upper, "CRON_TZ=") {
+		return fmt.Errorf("%q does not belong here: use the timeZone field", strings.Fields(text)[0])
 	}
 	return nil
 }

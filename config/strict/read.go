@@ -117,12 +117,10 @@ func (d *Decoder) isText(data []byte) bool {
 	// A binary file gets a message of its own, whatever else is in it.
 	binary := !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0
 	wrongFile := "is this the right file? " + d.Subject.Noun + " is text in UTF-8"
-	line, column := 1, 1
-	for i := 0; i < len(data); {
-		r, size := utf8.DecodeRune(data[i:])
+	for i, r := range string(data) {
 		why, hint := "", ""
 		switch {
-		case r == utf8.RuneError && size == 1:
+		case r == utf8.RuneError && !bytes.HasPrefix(data[i:], []byte("\ufffd")):
 			why, hint = fmt.Sprintf("byte 0x%02x is not UTF-8", data[i]), wrongFile
 		case r == 0:
 			why, hint = "a NUL byte", wrongFile
@@ -135,13 +133,9 @@ func (d *Decoder) isText(data []byte) bool {
 			hint = fmt.Sprintf(`in a value write it in double quotes, as "\u%04x"`, r)
 		}
 		if why != "" {
-			d.problem(line, column, 1, hint, d.Subject.Text+" is not plain text here: "+why)
+			above, left := bytes.Count(data[:i], []byte("\n")), data[bytes.LastIndexByte(data[:i], '\n')+1:i]
+			d.problem(above+1, utf8.RuneCount(left)+1, 1, hint, d.Subject.Text+" is not plain text here: "+why)
 			return false
-		}
-		i += size
-		column++
-		if r == '\n' {
-			line, column = line+1, 1
 		}
 	}
 	return true
