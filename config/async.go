@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -51,10 +52,7 @@ func checkHeartbeat(d *strict.Decoder, j *draft) {
 	if j.HTTP.Async.Heartbeat <= most || j.unset("guarantee", "lock.ttl", "http.async.heartbeat") {
 		return
 	}
-	at := async
-	if own := j.at["http.async.heartbeat"]; own.OK() {
-		at = own
-	}
+	at := cmp.Or(j.at["http.async.heartbeat"], async)
 	need := strict.ShortDuration(2*j.HTTP.Async.Heartbeat + leaseSlack)
 	hint := "write lock: {ttl: " + need + "}"
 	if strings.HasPrefix(j.Name, "timer:") { // which has no lock to set

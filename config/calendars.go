@@ -108,11 +108,8 @@ func (of *draftDays) read(d *strict.Decoder, keys []strict.Key, name, val *yaml.
 	}
 	days, err := schedule.NewDays(name.Value, of.spans, of.cron.Value, of.timeZone.Value)
 	if err != nil {
-		at := of.cron
-		if !at.OK() {
-			at = of.timeZone
-		}
-		d.Bad(at, `for the days alone write "* * * * SAT,SUN"`, "%s", strict.Printable(err.Error()))
+		d.Bad(cmp.Or(of.cron, of.timeZone), `for the days alone write "* * * * SAT,SUN"`,
+			"%s", strict.Printable(err.Error()))
 		return nil
 	}
 	if days.Empty() {

@@ -259,9 +259,8 @@ func explain(d *strict.Decoder, inJob bool, e strict.Entry, name string) (messag
 	switch {
 	case other != "" && e.Name != "defaults": // where it would be wrong, too
 		return fmt.Sprintf("unknown key %q", name), other
-	case d.Subject.Literal && e.Path == "" && slices.Contains(tableOnly, name):
-		return fmt.Sprintf("%q is for jobs of the table alone", name), toTheTable
-	case d.Subject.Literal && e.Path == "http" && slices.Contains(fileKeys, name):
+	case d.Subject.Literal && (e.Path == "" && slices.Contains(tableOnly, name) ||
+		e.Path == "http" && slices.Contains(fileKeys, name)):
 		return fmt.Sprintf("%q is for jobs of the table alone", name), toTheTable
 	case e.Name == "calendars" && slices.Contains([]string{"file", "ics", "path"}, name):
 		return "a calendar has its days in the table", "solotick-import calendar holidays.ics prints them"

@@ -66,11 +66,10 @@ func checkLine(text string, most int) (why, hint string) {
 }
 
 func checkRunbook(raw string) (why, hint string) {
-	why, hint = checkOpenURL(raw)
-	if n := utf8.RuneCountInString(raw); why == "" && n > runbookForm.Length {
-		return fmt.Sprintf("must have at most %d characters, has %d", runbookForm.Length, n), ""
+	if why, hint = checkOpenURL(raw); why != "" {
+		return why, hint
 	}
-	return why, hint
+	return checkLine(raw, runbookForm.Length)
 }
 
 // checkOpenURL says what is wrong with a URL that people open in a browser, and what to write instead. It repeats

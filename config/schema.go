@@ -80,10 +80,9 @@ func ofKind(k strict.Key) object {
 		job := ofMapping(k, false)
 		return object{{"type", []any{"array", "null"}}, {"items", job}}
 	case kindCalendars:
-		return object{{"type", []any{"object", "null"}}, {"propertyNames", object{{"pattern", k.Form.Names}}},
-			{"additionalProperties", ofMapping(strict.Key{Type: k.Type}, false)}}
+		return mapOf(k, ofMapping(strict.Key{Type: k.Type}, false))
 	case kindSchedule:
-		return object{{"anyOf", []any{ofText(k.Form), append(listOf(k, ofText(k.Form)), field{"minItems", 1})}}}
+		return object{{"anyOf", []any{textOf(k.Form), append(listOf(k, textOf(k.Form)), field{"minItems", 1})}}}
 	case kindDates:
 		return listOf(k, object{{"type", "string"}, {"pattern", k.Form.Pattern}})
 	case strict.KindTextMap:
@@ -91,14 +90,9 @@ func ofKind(k strict.Key) object {
 		if k.Each != nil {
 			each = object{{"anyOf", []any{each, ofMapping(*k.Each, false)}}}
 		}
-		out := object{
-			{"type", []any{"object", "null"}},
-			{"propertyNames", object{{"pattern", k.Form.Names}}},
-			{"additionalProperties", each},
-		}
-		return out.with(k.Form.Most > 0, "maxProperties", k.Form.Most)
+		return mapOf(k, each).with(k.Form.Most > 0, "maxProperties", k.Form.Most)
 	case strict.KindTextList:
-		return listOf(k, ofText(k.Form))
+		return listOf(k, textOf(k.Form))
 	case strict.KindCodes:
 		return listOf(k, object{{"anyOf", []any{integerOf(k.Form), textOf(k.Form)}}})
 	case strict.KindDuration, strict.KindTime:
@@ -108,15 +102,7 @@ func ofKind(k strict.Key) object {
 	case strict.KindBool:
 		return object{{"anyOf", []any{object{{"type", "boolean"}}, variable}}}
 	}
-	return ofText(k.Form)
-}
-
-// ofText describes text that is one of some words, or has another form.
-func ofText(f strict.Form) object {
-	if len(f.Words) > 0 {
-		return object{{"anyOf", []any{object{{"enum", f.Words}}, ref("variable")}}}
-	}
-	return textOf(f)
+	return textOf(k.Form)
 }
 
 // ofMapping describes a mapping. With mayBeEmpty it may also be null, as a key with nothing under it is.
@@ -152,7 +138,11 @@ func ofMapping(k strict.Key, mayBeEmpty bool) object {
 
 func ref(name string) object { return object{{"$ref", "#/$defs/" + name}} }
 
+// textOf describes text that is one of some words, or has another form.
 func textOf(f strict.Form) object {
+	if len(f.Words) > 0 {
+		return object{{"anyOf", []any{object{{"enum", f.Words}}, ref("variable")}}}
+	}
 	out := object{{"type", "string"}}.with(f.Pattern != "", "pattern", orVariable(f.Pattern))
 	if f.Length > 0 { // with its variables replaced it may be shorter
 		out = object{{"anyOf", []any{append(out, field{"maxLength", f.Length}), ref("variable")}}}
@@ -166,6 +156,12 @@ func integerOf(f strict.Form) object {
 
 func listOf(k strict.Key, item object) object {
 	return object{{"type", "array"}, {"items", item}}.with(k.Form.Filled, "minItems", 1)
+}
+
+// mapOf describes a mapping with names of the user's.
+func mapOf(k strict.Key, value object) object {
+	return object{{"type", []any{"object", "null"}}, {"propertyNames", object{{"pattern", k.Form.Names}}},
+		{"additionalProperties", value}}
 }
 
 // written converts a default or example of a description into JSON.

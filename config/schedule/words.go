@@ -153,7 +153,7 @@ const mostTimes = 6
 
 // clockWords is the phrase about the time of day. ofDay says that the phrase alone leaves open on which days.
 func (d described) clockWords() (phrase string, ofDay bool) {
-	someHours := d.open[hourField] != "" || members(d.hour, 24) != nil
+	someHours := d.open[hourField] != "" || len(valuesOf(d.hour, 24)) < 24
 	if d.open[secondField] != "" || d.open[minuteField] != "" || d.open[hourField] != "" {
 		return d.fieldWords(), someHours
 	}
@@ -218,8 +218,8 @@ func (d described) fieldWords() string {
 		if d.open[place] != "" {
 			return fields[place].name + " " + d.open[place]
 		}
-		values := members(set, fields[place].max+1)
-		if values == nil {
+		values := valuesOf(set, fields[place].max+1)
+		if len(values) > fields[place].max {
 			return "every " + fields[place].name
 		}
 		return counted(fields[place].name, values)
@@ -359,14 +359,7 @@ func (d described) yearWords() string {
 	return "in the " + counted("year", values)
 }
 
-// members returns the values of a set below size; nil if it has all of them.
-func members(set uint64, size int) []int {
-	if values := valuesOf(set, size); len(values) < size {
-		return values
-	}
-	return nil
-}
-
+// valuesOf returns the values of a set below size.
 func valuesOf(set uint64, size int) (values []int) {
 	for v := range size {
 		if set>>v&1 == 1 {

@@ -44,17 +44,14 @@ func (s *source) guessValue(n int) (at int, value string) {
 func (s *source) underKeys(n, indent int) bool {
 	for n--; n >= 1 && indent > 0; n-- {
 		line := string(s.line(n))
-		if strings.TrimSpace(line) == "" || strings.HasPrefix(strings.TrimSpace(line), "#") {
-			continue
-		}
+		text := strings.TrimSpace(line)
 		m := keyLine.FindStringSubmatchIndex(line)
-		if m == nil {
-			if len(line)-len(strings.TrimLeft(line, " \t")) < indent {
-				return false
-			}
+		switch {
+		case text == "", text[0] == '#':
 			continue
-		}
-		if m[4] >= indent {
+		case m == nil && len(line)-len(strings.TrimLeft(line, " \t")) < indent:
+			return false
+		case m == nil, m[4] >= indent:
 			continue
 		}
 		indent = m[4]

@@ -2,6 +2,7 @@ package strict
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -51,9 +52,7 @@ func (j *joiner) add(src *source, hidden map[*yaml.Node]bool, root *yaml.Node) {
 	for n, s := range src.stretches {
 		j.src.stretches[n+offset] = s
 	}
-	for n := range hidden {
-		j.hidden[n] = true
-	}
+	maps.Copy(j.hidden, hidden)
 	if root != nil {
 		moveDown(root, offset)
 		j.roots = append(j.roots, root)

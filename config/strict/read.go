@@ -2,6 +2,7 @@ package strict
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -158,9 +159,7 @@ func (d *Decoder) bounded(root *yaml.Node) bool {
 			total += size(child)
 		}
 		if n.Kind == yaml.AliasNode {
-			if alias == nil {
-				alias = n
-			}
+			alias = cmp.Or(alias, n)
 			if total = size(n.Alias); total == underway {
 				cyclic, total = true, maxValues+1
 			}
