@@ -188,10 +188,13 @@ func (f *field) value(text string) (int, error) {
 	return n, nil
 }
 
-// digits reads a number without a sign, up to the largest int.
+// digits reads a number without a sign. One that no int holds is the largest int.
 func digits(text string) (int, bool) {
-	n, err := strconv.ParseUint(text, 10, 63)
-	return int(n), err == nil || errors.Is(err, strconv.ErrRange)
+	if strings.Trim(text, "0123456789") != "" {
+		return 0, false
+	}
+	n, err := strconv.Atoi(text)
+	return n, err == nil || errors.Is(err, strconv.ErrRange)
 }
 
 // numbers writes a span as the library reads it; it knows no step that leads out of the span at once.
