@@ -94,9 +94,12 @@ func ParseAll(exprs []string, o Options) (*Schedule, error) {
 
 // between returns the earliest or the newest tick of a series from one instant to another, both included.
 func between(s series, from, to int64, newest bool) (tick int64, ok bool) {
-	if newest {
+	switch {
+	case from > to: // outside of the window, where a search under rules can take milliseconds
+		return 0, false
+	case newest:
 		tick, ok = s.notAfter(to)
-	} else {
+	default:
 		tick, ok = s.after(from - 1)
 	}
 	return tick, ok && from <= tick && tick <= to
@@ -109,12 +112,12 @@ func hasTick(s series) bool {
 
 // Next returns the earliest tick strictly after the given time, in UTC; the zero Time when there is none.
 func (s *Schedule) Next(after time.Time) time.Time {
-	return instant(between(s.series, min(max(after.Unix(), s.first-1), s.last)+1, s.last, false))
+	return instant(between(s.series, max(min(after.Unix(), s.last)+1, s.first), s.last, false))
 }
 
 // Last returns the newest tick not after the given time, in UTC; the zero Time when there is none.
 func (s *Schedule) Last(at time.Time) time.Time {
-	return instant(between(s.series, s.first, min(max(at.Unix(), s.first-1), s.last), true))
+	return instant(between(s.series, s.first, min(at.Unix(), s.last), true))
 }
 
 // instant returns a tick as a time; the zero Time if there is none.
