@@ -3,7 +3,6 @@ package schedule
 import (
 	"encoding/binary"
 	"hash/fnv"
-	"io"
 	"math/bits"
 	"time"
 )
@@ -23,8 +22,7 @@ func Jitter(job string, tick time.Time, max time.Duration) time.Duration {
 // splitmix64 because FNV spreads the last byte badly, and scaled to n.
 func pick(purpose byte, number uint64, text string, n uint64) uint64 {
 	fnv1a := fnv.New64a()
-	_, _ = fnv1a.Write(binary.LittleEndian.AppendUint64([]byte{purpose}, number))
-	_, _ = io.WriteString(fnv1a, text)
+	_, _ = fnv1a.Write(append(binary.LittleEndian.AppendUint64([]byte{purpose}, number), text...))
 	h := fnv1a.Sum64()
 	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
 	h = (h ^ h>>27) * 0x94d049bb133111eb
