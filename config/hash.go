@@ -117,7 +117,10 @@ func (h jsonHash) table(t *Table) jsonHash {
 	whole := *t
 	whole.Warnings, whole.Hash, whole.Jobs = nil, "", nil
 	const none = `"Jobs":null` // it stands in no text, where JSON escapes the quotes
-	before, after, _ := strings.Cut(marshalled(whole), none)
+	before, after, ok := strings.Cut(marshalled(whole), none)
+	if !ok {
+		panic("config: a table whose JSON has no jobs")
+	}
 	if t.Jobs == nil {
 		return h.text(before + none + after)
 	}

@@ -121,7 +121,7 @@ func reversedRanges(expr string) string {
 		for k, part := range parts {
 			m := timeRange.FindStringSubmatch(part)
 			switch {
-			case m == nil || isInOrder(i-len(ends), part):
+			case m == nil || fits(i-len(ends), part):
 			case m[1] != "":
 				parts[k] = span(m[1], end[1]) + "," + span(end[0], m[2])
 			case len(end) > 2:
@@ -133,8 +133,8 @@ func reversedRanges(expr string) string {
 	return strings.Join(f, " ")
 }
 
-// isInOrder reports whether a range is valid in a field, which is counted from the day of week, -1.
-func isInOrder(place int, part string) bool {
+// fits reports whether a part is valid in a field. The last field, the day of week, is -1.
+func fits(place int, part string) bool {
 	f := strings.Fields("0 0 0 * * *")
 	f[len(f)+place] = part
 	_, err := schedule.Parse(strings.Join(f, " "), schedule.Options{})

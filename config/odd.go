@@ -96,7 +96,7 @@ func allOf(fields []string, words ...string) bool {
 // weekdays has the weekdays by their number here; Quartz counts from 1.
 var weekdays = []string{"SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN"}
 
-// weekdayNumber finds the numbers of days in a field, but not the n of #n and /n.
+// These find the numbers of days in a field, and those that are 0, but not the n of #n and /n.
 var (
 	weekdayNumber = regexp.MustCompile(`(^|[-,])[0-9]`)
 	sundayZero    = regexp.MustCompile(`(^|[-,])0`)

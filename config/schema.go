@@ -2,7 +2,6 @@ package config
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"regexp"
 	"strings"
@@ -168,8 +167,11 @@ func mapOf(k strict.Key, value object) object {
 func written(value string) (v any) {
 	var n yaml.Node
 	err := yaml.Unmarshal([]byte(value), &n)
-	datesToText(&n)
-	if err = cmp.Or(err, n.Decode(&v)); err != nil {
+	if err == nil {
+		datesToText(&n)
+		err = n.Decode(&v)
+	}
+	if err != nil {
 		panic("config: not YAML: " + value)
 	}
 	return v

@@ -61,6 +61,9 @@ func (f *field) translate(place int, text, job string) (string, error) {
 		}
 		out = append(out, translated)
 	}
+	if f == &fields[yearField] && slices.Contains(out, "*") { // the library refuses a * in a list of years
+		return "*", nil
+	}
 	return strings.Join(out, ","), nil
 }
 
