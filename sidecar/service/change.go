@@ -24,16 +24,24 @@ var (
 // wait.
 const MaxSource = 64 << 10
 
-// change repeats a request that sets or deletes something until Redis answers it or ctx ends. copied returns the keys
-// and arguments of one copy. It gets the request's id, the number of the copy, and the time (ms) until which the copy
-// may have an effect.
+// change repeats a request to set or delete something, which its verb tells, until Redis answers it or ctx ends. If the
+// request is bad, change sends none. copied returns the keys and arguments of one copy. It gets the request's id, the
+// number of the copy, and the time (ms) until which the copy may have an effect.
 //
 // A late copy must not undo what was done after its sender gave up, and Redis cannot remember so many requests. So each
 // copy has a window, by Redis' clock. If the effect of a copy is unknown, the store waits for the end of its window
 // before it sends the next copy, and before it returns: at most until two timeouts after the end of ctx. So a second
 // copy is then the only one left. If the first copy had its effect, Redis knows the request by its id.
-func (s *Store) change(ctx context.Context, sc *rds.Script,
+func (s *Store) change(ctx context.Context, sc *rds.Script, verb, what string, bad error,
 	copied func(request string, try int, until int64) (keys []string, args []any)) (code string, n int64, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("%s %s: %w", map[string]string{"set": "setting", "delete": "deleting"}[verb], what, err)
+		}
+	}()
+	if bad != nil {
+		return "", 0, bad
+	}
 	window := 2 * s.redis.Timeout() // as long as a request can take to be sent and answered
 	request := uuid.NewString()
 	var last error
@@ -72,6 +80,8 @@ func changed(parts []any) (code string, n int64, err error) {
 	code, _ = parts[0].(string)
 	last := parts[len(parts)-1]
 	switch code {
+	case string(lock.Fired):
+		return "", 0, ErrTimerFired
 	case "FULL":
 		return "", 0, ErrTooMany
 	case "LARGE":

@@ -25,44 +25,33 @@ const (
 // If a reply is lost, SetJob asks again until ctx ends. The error wraps ErrTooMany (of MaxJobs or MaxJobSources) or
 // ErrNoAnswer. After ErrNoAnswer the job may be set or not, and no copy of this request will set it later.
 func (s *Store) SetJob(ctx context.Context, name string, source []byte) (created bool, err error) {
-	err = jobName(name)
-	if err == nil && len(source) > MaxSource {
+	if err = jobName(name); err == nil && len(source) > MaxSource {
 		err = errTooLarge
 	}
-	var n int64
-	if err == nil {
-		_, n, err = s.changeJob(ctx, "set", name, source, MaxJobs, MaxJobSources)
-	}
-	if err != nil {
-		return false, fmt.Errorf("setting job %q: %w", name, err)
-	}
-	return n == 1, nil
+	_, n, err := s.changeJob(ctx, "set", name, err, source, MaxJobs, MaxJobSources)
+	return n == 1, err
 }
 
 // DeleteJob deletes a job; false if there is none of that name. Redis keeps its ledger for a week. If the
 // job is set again, it fires no tick twice. The errors are those of SetJob.
 func (s *Store) DeleteJob(ctx context.Context, name string) (bool, error) {
-	err := jobName(name)
-	code := ""
-	if err == nil {
-		code, _, err = s.changeJob(ctx, "delete", name)
-	}
-	if err != nil {
-		return false, fmt.Errorf("deleting job %q: %w", name, err)
-	}
-	return code == "DELETED", nil
+	code, _, err := s.changeJob(ctx, "delete", name, jobName(name))
+	return code == "DELETED", err
 }
 
 // revision is the field of the dynamic jobs that counts their changes. No job has such a name.
 const revision = "@revision"
 
-func (s *Store) changeJob(ctx context.Context, verb, name string, more ...any) (code string, n int64, err error) {
-	return s.change(ctx, dynamicScript, func(request string, _ int, until int64) ([]string, []any) {
+// changeJob sets or deletes a job. bad is why it may not; nil = it may.
+func (s *Store) changeJob(ctx context.Context, verb, name string, bad error,
+	more ...any) (code string, n int64, err error) {
+	copied := func(request string, _ int, until int64) ([]string, []any) {
 		what := map[string]string{"set": "apply", "delete": "rm"}[verb]
 		k := s.redis.Keys
 		args := append([]any{verb, name, until, k.Events}, more...)
 		return []string{k.Jobs, k.Memo(request), k.Acts}, append(args, s.act(actText{What: what, Job: name}))
-	})
+	}
+	return s.change(ctx, dynamicScript, verb, fmt.Sprintf("job %q", name), bad, copied)
 }
 
 // DynamicJobs returns the sources of all jobs that are kept, by name, with their revision. While Look returns the same

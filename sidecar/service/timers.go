@@ -59,41 +59,24 @@ type TimerState struct {
 // MaxTimerSources) or ErrNoAnswer. After ErrNoAnswer the timer may be set or not, and no copy of this request will set
 // it later.
 func (s *Store) SetTimer(ctx context.Context, id string, at time.Time, source []byte) (created bool, err error) {
-	err = rds.OneWord("id", id)
-	switch ms := rds.Millis(at); {
+	ms := rds.Millis(at)
+	switch err = rds.OneWord("id", id); {
 	case err != nil:
 	case ms <= 0:
 		err = fmt.Errorf("time %s lies before 1970", at)
 	case len(source) > MaxSource:
 		err = errTooLarge
-	default:
-		var code string
-		var n int64
-		code, n, err = s.changeTimer(ctx, "set", id, ms, source, MaxTimers, s.redis.Keys.Events, MaxTimerSources)
-		if code == string(lock.Fired) {
-			err = ErrTimerFired
-		}
-		created = n == 1
 	}
-	if err != nil {
-		return false, fmt.Errorf("setting timer %q: %w", id, err)
-	}
-	return created, nil
+	_, n, err := s.changeTimer(ctx, "set", id, err, ms, source, MaxTimers, s.redis.Keys.Events, MaxTimerSources)
+	return n == 1, err
 }
 
 // DeleteTimer takes a timer back; false if no timer of that id waits: it has fired, or there never was one. If a reply
 // is lost, DeleteTimer asks again until ctx ends; for ten minutes Redis gives the same answer. The error wraps
 // ErrNoAnswer: the timer may be deleted or not, and no copy of this request will delete it later.
 func (s *Store) DeleteTimer(ctx context.Context, id string) (bool, error) {
-	err := rds.OneWord("id", id)
-	code := ""
-	if err == nil {
-		code, _, err = s.changeTimer(ctx, "delete", id)
-	}
-	if err != nil {
-		return false, fmt.Errorf("deleting timer %q: %w", id, err)
-	}
-	return code == "DELETED", nil
+	code, _, err := s.changeTimer(ctx, "delete", id, rds.OneWord("id", id))
+	return code == "DELETED", err
 }
 
 // Timer reads a timer that waits or that a replica is dealing with. A replica reads it between Look and its claim: if
@@ -166,17 +149,18 @@ func (s *Store) appendTimers(ctx context.Context, found []TimerState, members []
 	return found, err
 }
 
-func (s *Store) changeTimer(ctx context.Context, verb, id string, more ...any) (code string, n int64, err error) {
-	return s.change(ctx, timerScript, func(request string, try int, until int64) ([]string, []any) {
+// changeTimer sets or deletes a timer. bad is why it may not; nil = it may.
+func (s *Store) changeTimer(ctx context.Context, verb, id string, bad error,
+	more ...any) (code string, n int64, err error) {
+	k := s.redis.Keys
+	keys := []string{k.Timer(TimerJob(id)), k.DueTimers, k.Ledger(TimerJobs)}
+	copied := func(request string, try int, until int64) ([]string, []any) {
 		if try > 0 {
 			request = fmt.Sprintf("%s.%d", request, try)
 		}
-		return s.timerKeys(id), append([]any{verb, id, request, until}, more...)
-	})
-}
-
-func (s *Store) timerKeys(id string) []string {
-	return []string{s.redis.Keys.Timer(TimerJob(id)), s.redis.Keys.DueTimers, s.redis.Keys.Ledger(TimerJobs)}
+		return keys, append([]any{verb, id, request, until}, more...)
+	}
+	return s.change(ctx, timerScript, verb, fmt.Sprintf("timer %q", id), bad, copied)
 }
 
 // parseTimer reads `<due ms> <nonce of its member> <1 if there was none> <source>`, or the mark that a timer left.
