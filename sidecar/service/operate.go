@@ -128,17 +128,11 @@ func (s *Store) Trigger(ctx context.Context, job, id string) (lock.Due, error) {
 // TriggerWith is Trigger for a run that gets data, unless they are nil. Redis keeps them for a day, and Data reads
 // them. If it is called again with the same id, the first data stay.
 func (s *Store) TriggerWith(ctx context.Context, job, id string, data []byte) (lock.Due, error) {
-	k := s.redis.Keys
 	d := lock.Due{Job: job, Kind: "manual", Attempt: 1, Nonce: id}
-	keys := s.askKeys(job, id)
 	if data != nil {
-		d.Data, keys = id, append(keys, k.Data(id))
+		d.Data = id
 	}
-	args := []any{d.Suffix(), k.Events, s.act(actText{What: "trigger", Job: job})}
-	if data != nil {
-		args = append(args, data)
-	}
-	tick, err := s.operate(ctx, askScript, "triggering", job, id, keys, args...)
+	tick, err := s.ask(ctx, "triggering", d, nil, data, actText{What: "trigger"})
 	if err != nil {
 		return lock.Due{}, err
 	}
@@ -166,23 +160,24 @@ func (s *Store) backfill(ctx context.Context, job string, ticks []time.Time, id,
 		return 0, nil
 	}
 	d := lock.Due{Job: job, Kind: "backfill", Key: key, Attempt: 1, Nonce: id}
-	args := []any{d.Suffix(), s.redis.Keys.Events}
-	for _, t := range ticks {
-		args = append(args, rds.Millis(t))
-	}
-	args = append(args, s.act(actText{What: "backfill", Job: job, Tick: rds.Millis(ticks[0])}))
-	n, err := s.ask(ctx, "backfilling", job, id, args...)
+	n, err := s.ask(ctx, "backfilling", d, ticks, nil, actText{What: "backfill", Tick: rds.Millis(ticks[0])})
 	return int(n), err
 }
 
-// ask has ticks of a job made due.
-func (s *Store) ask(ctx context.Context, doing, job, id string, args ...any) (int64, error) {
-	return s.operate(ctx, askScript, doing, job, id, s.askKeys(job, id), args...)
-}
-
-func (s *Store) askKeys(job, id string) []string {
+// ask makes ticks of a job due, as members like d. Without ticks it makes one of now, and may bring data for its run.
+func (s *Store) ask(ctx context.Context, doing string, d lock.Due, ticks []time.Time, data []byte,
+	act actText) (int64, error) {
 	k := s.redis.Keys
-	return []string{k.Ledger(job), k.DueJobs, k.Memo(id), k.Acts}
+	keys, args := []string{k.Ledger(d.Job), k.DueJobs, k.Memo(d.Nonce), k.Acts}, []any{d.Suffix(), k.Events}
+	for _, t := range ticks {
+		args = append(args, rds.Millis(t))
+	}
+	act.Job = d.Job
+	args = append(args, s.act(act))
+	if data != nil {
+		keys, args = append(keys, k.Data(d.Nonce)), append(args, data)
+	}
+	return s.operate(ctx, askScript, doing, d.Job, d.Nonce, keys, args...)
 }
 
 // Cancel has runs of a job end for good, and returns those of them that lived. Their replicas are told at once, or at

@@ -21,8 +21,7 @@ func (s *Store) Rerun(ctx context.Context, job string, tick time.Time, id string
 	if rds.Millis(tick)%10 != 0 { // a trigger made it, and it is no tick of the schedule
 		d.Kind = "manual"
 	}
-	_, err := s.ask(ctx, "rerunning", job, id, d.Suffix(), s.redis.Keys.Events, rds.Millis(tick),
-		s.act(actText{What: "rerun", Job: job, Tick: rds.Millis(tick)}))
+	_, err := s.ask(ctx, "rerunning", d, []time.Time{tick}, nil, actText{What: "rerun", Tick: rds.Millis(tick)})
 	return d, err
 }
 
