@@ -82,9 +82,9 @@ func (o *Operator) seen(ctx context.Context) (map[string]config.Guarantee, error
 		}
 	}
 	histories := o.Store.redis.Keys.History("")
-	err := o.Store.eachKeys(ctx, func(keys []any) error {
+	err := o.Store.eachKeys(ctx, func(keys []string) error {
 		for _, key := range keys {
-			if job, ok := strings.CutPrefix(fmt.Sprint(key), histories); ok && job != rds.TimerJobs {
+			if job, ok := strings.CutPrefix(key, histories); ok && job != rds.TimerJobs {
 				see(job)
 			}
 		}

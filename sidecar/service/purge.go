@@ -3,10 +3,11 @@ package service
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
-	"github.com/solotick/solotick/internal/rds"
+	"github.com/redis/go-redis/v9"
 )
 
 // scanned is about how many keys Redis looks at for one step of a scan. Other clients wait for that long.
@@ -14,35 +15,24 @@ const scanned = 1000
 
 // eachKeys calls what for the keys of the service, some at a time. In a Cluster it scans the master of their slot, and
 // no other server. It sees every key that is there all the time, and can see one of them several times.
-func (s *Store) eachKeys(ctx context.Context, what func(keys []any) error) error {
+func (s *Store) eachKeys(ctx context.Context, what func(keys []string) error) error {
 	prefix := s.redis.Keys.Prefix
-	for cursor := "0"; ; {
-		reply, err := s.redis.Do(ctx, "scan", cursor, "match", prefix+"*", "count", scanned)
+	for cursor := uint64(0); ; {
+		keys, err := onServer(ctx, s, func(ctx context.Context, rdb redis.UniversalClient) (found []string, err error) {
+			found, cursor, err = rdb.Scan(ctx, cursor, prefix+"*", scanned).Result()
+			return found, err
+		})
 		if err != nil {
 			return err
 		}
-		parts, ok := reply.([]any)
-		if !ok || len(parts) != 2 {
-			return rds.Unexpected(reply)
-		}
-		found, isList := parts[1].([]any)
-		next, isText := parts[0].(string)
-		if !isList || !isText {
-			return rds.Unexpected(reply)
-		}
-		var own []any
-		for _, k := range found {
-			// The match is a pattern; what is removed must really begin so.
-			if key, ok := k.(string); ok && strings.HasPrefix(key, prefix) {
-				own = append(own, key)
-			}
-		}
-		if len(own) > 0 {
-			if err := what(own); err != nil {
+		// The match is a pattern; what is removed must really begin so.
+		keys = slices.DeleteFunc(keys, func(key string) bool { return !strings.HasPrefix(key, prefix) })
+		if len(keys) > 0 {
+			if err := what(keys); err != nil {
 				return err
 			}
 		}
-		if cursor = next; cursor == "0" {
+		if cursor == 0 {
 			return nil
 		}
 	}
@@ -50,8 +40,8 @@ func (s *Store) eachKeys(ctx context.Context, what func(keys []any) error) error
 
 // CountKeys returns how many keys the service has in Redis.
 func (s *Store) CountKeys(ctx context.Context) (int, error) {
-	seen := map[any]bool{}
-	err := s.eachKeys(ctx, func(keys []any) error {
+	seen := map[string]bool{}
+	err := s.eachKeys(ctx, func(keys []string) error {
 		for _, k := range keys {
 			seen[k] = true
 		}
@@ -67,12 +57,10 @@ func (s *Store) CountKeys(ctx context.Context) (int, error) {
 // be gone. A key that is written meanwhile may stay.
 func (s *Store) Purge(ctx context.Context) (int, error) {
 	removed := 0
-	err := s.eachKeys(ctx, func(keys []any) error {
-		reply, err := s.redis.Do(ctx, append([]any{"unlink"}, keys...)...)
-		if err != nil {
-			return err
-		}
-		n, err := rds.Integer(reply)
+	err := s.eachKeys(ctx, func(keys []string) error {
+		n, err := onServer(ctx, s, func(ctx context.Context, rdb redis.UniversalClient) (int64, error) {
+			return rdb.Unlink(ctx, keys...).Result()
+		})
 		removed += int(n)
 		return err
 	})
