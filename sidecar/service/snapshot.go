@@ -31,13 +31,11 @@ type Snapshot struct {
 // begins, and the revision of the dynamic jobs. It takes one round trip, or two (see dueQueue). It reads the oldest of
 // the due timers, at most as many as timers says, and at least one.
 func (s *Store) Look(ctx context.Context, timers int64) (Snapshot, error) {
-	if _, ok := s.Now(); !ok {
-		if err := s.Sync(ctx); err != nil {
-			return Snapshot{}, err
-		}
+	now, err := s.estimate(ctx)
+	if err != nil {
+		return Snapshot{}, err
 	}
-	soon, _ := s.Now()
-	soon = soon.Add(100 * time.Millisecond) // Redis may be ahead of the estimate
+	soon := now.Add(100 * time.Millisecond) // Redis may be ahead of the estimate
 	var ofJobs, ofTimers dueQueue
 	var running *redis.ZSliceCmd
 	var jobs, born fields
@@ -66,9 +64,8 @@ func (s *Store) Look(ctx context.Context, timers int64) (Snapshot, error) {
 			seen.UndecodableRuns++
 		}
 	}
-	now := at.UnixMilli()
-	seen.Next, _ = seen.add(ofJobs, newest, now)
-	seen.NextTimer, seen.Undecodable = seen.add(ofTimers, nil, now)
+	seen.Next, _ = seen.add(ofJobs, newest, at.UnixMilli())
+	seen.NextTimer, seen.Undecodable = seen.add(ofTimers, nil, at.UnixMilli())
 	dynamic, _ := jobs()
 	ledger, _ := born()
 	seen.Jobs, seen.Born = rds.Number(dynamic[revision]), readLedger(TimerJobs, ledger, at).Born
