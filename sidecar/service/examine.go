@@ -190,20 +190,10 @@ func (x *examination) clock(ctx context.Context) {
 
 // server judges what Redis says of itself. It does not judge what Redis leaves out.
 func (x *examination) server(ctx context.Context) {
-	reply, err := x.store.redis.Do(ctx, "info")
+	info, err := x.store.info(ctx)
 	if err != nil {
 		x.failed("info", err)
 		return
-	}
-	text, ok := reply.(string)
-	if !ok {
-		x.failed("info", rds.Unexpected(reply))
-		return
-	}
-	info := parseInfo(text)
-	number := func(name string) int64 {
-		n, _ := strconv.ParseInt(info[name], 10, 64)
-		return n
 	}
 	if version, ok := info["redis_version"]; ok && older(version, oldest) {
 		x.found("version", Problem, "scripts use commands that it does not have",
@@ -227,9 +217,9 @@ func (x *examination) server(ctx context.Context) {
 	} else if ok {
 		x.fine("eviction", "maxmemory-policy is noeviction")
 	}
-	x.memory(number("used_memory"), number("maxmemory"))
+	x.memory(rds.Number(info["used_memory"]), rds.Number(info["maxmemory"]))
 	x.persistence(info)
-	x.replicas(info, int(number("connected_slaves")))
+	x.replicas(info, int(rds.Number(info["connected_slaves"])))
 	if info["cluster_enabled"] == "1" {
 		x.fine("cluster", "it is a node of a Cluster, and has the service's hash slot")
 	}

@@ -17,26 +17,30 @@ import (
 // A Redis can change under a client that only reconnects, so callers should ask again at each reconnect. If Redis does
 // not answer or forbids INFO, the error says nothing about its fitness.
 func (s *Store) CheckServer(ctx context.Context) ([]string, error) {
-	reply, err := s.redis.Do(ctx, "info")
+	info, err := s.info(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("asking Redis what it is: %w", err)
 	}
-	text, ok := reply.(string)
-	if !ok {
-		return nil, fmt.Errorf("asking Redis what it is: %w", rds.Unexpected(reply))
-	}
-	return unfit(parseInfo(text), s.redis.WaitReplicas()), nil
+	return unfit(info, s.redis.WaitReplicas()), nil
 }
 
-// parseInfo reads the lines `name:value` of an INFO.
-func parseInfo(text string) map[string]string {
+// info reads the lines `name:value` of an INFO.
+func (s *Store) info(ctx context.Context) (map[string]string, error) {
+	reply, err := s.redis.Do(ctx, "info")
+	if err != nil {
+		return nil, err
+	}
+	text, ok := reply.(string)
+	if !ok {
+		return nil, rds.Unexpected(reply)
+	}
 	info := map[string]string{}
 	for line := range strings.Lines(text) {
 		if name, value, ok := strings.Cut(strings.TrimRight(line, "\r\n"), ":"); ok {
 			info[name] = value
 		}
 	}
-	return info
+	return info, nil
 }
 
 // oldest is the first Redis version with all that the package needs. Valkey calls itself a Redis 7.2.4.
