@@ -133,10 +133,8 @@ func (o *Operator) Find(ctx context.Context, name string) (config.Job, error) {
 	if failed != nil {
 		return config.Job{}, RefusalOf(failed)
 	}
-	if source := sources[name]; source != nil {
-		if j, err := config.ParseJob(name, source); err == nil {
-			return *j, nil
-		}
+	if made, bad := config.ParseJob(name, sources[name]); bad == nil {
+		return *made, nil
 	}
 	return config.Job{}, err
 }
@@ -154,11 +152,7 @@ func find(t *config.Table, jobs []config.Job, name string) (config.Job, error) {
 
 // near is the hint that names the job that may have been meant; "" if no name is near.
 func near(name string, jobs []config.Job) string {
-	var names []string
-	for _, j := range jobs {
-		names = append(names, j.Name)
-	}
-	if meant := config.Nearest(name, names); meant != "" {
+	if meant := config.Nearest(name, namesOf(jobs)); meant != "" {
 		return fmt.Sprintf("did you mean %q?", meant)
 	}
 	return ""
@@ -201,47 +195,47 @@ func (o *Operator) Pick(ctx context.Context, names ...string) ([]string, error) 
 	if err != nil {
 		return nil, err
 	}
-	if why := o.Table().Unknown[config.Names]; len(names) == 0 && why != "" {
+	needsAll := len(names) == 0 || slices.ContainsFunc(names, isPattern)
+	if why := o.Table().Unknown[config.Names]; needsAll && why != "" {
 		return nil, &Refusal{Kind: Partial, Message: "not all jobs are known here: " + why}
 	}
-	var picked []string
-	add := func(name string) {
-		if !slices.Contains(picked, name) {
-			picked = append(picked, name)
-		}
+	if len(names) == 0 {
+		return namesOf(jobs), nil
 	}
+	var picked []string
 	for _, name := range names {
+		found := []string{name}
 		if isPattern(name) {
-			matching, err := o.matching(jobs, name)
-			if err != nil {
-				return nil, err
-			}
-			for _, name := range matching {
-				add(name)
-			}
-			continue
+			found, err = matching(jobs, name)
+		} else {
+			_, err = find(o.Table(), jobs, name)
 		}
-		if _, err := find(o.Table(), jobs, name); err != nil {
+		if err != nil {
 			return nil, err
 		}
-		add(name)
-	}
-	if len(names) == 0 {
-		for _, j := range jobs {
-			picked = append(picked, j.Name)
+		for _, name := range found {
+			if !slices.Contains(picked, name) {
+				picked = append(picked, name)
+			}
 		}
 	}
 	return picked, nil
+}
+
+// namesOf returns the names of jobs, in their order.
+func namesOf(jobs []config.Job) []string {
+	names := make([]string, len(jobs))
+	for i, j := range jobs {
+		names[i] = j.Name
+	}
+	return names
 }
 
 // isPattern reports whether a word stands for the names that match it: no name has one of these characters.
 func isPattern(word string) bool { return strings.ContainsAny(word, "*?[") }
 
 // matching returns the names of the jobs that match a pattern, as a shell matches names of files.
-func (o *Operator) matching(jobs []config.Job, pattern string) ([]string, error) {
-	if why := o.Table().Unknown[config.Names]; why != "" {
-		return nil, &Refusal{Kind: Partial, Message: "not all jobs are known here: " + why}
-	}
+func matching(jobs []config.Job, pattern string) ([]string, error) {
 	var names []string
 	for _, j := range jobs {
 		matches, err := path.Match(pattern, j.Name)

@@ -323,10 +323,7 @@ func (o *Operator) Search(ctx context.Context, q Search) ([]Entry, error) {
 		if err != nil {
 			return nil, err
 		}
-		q.all = []string{rds.TimerJobs}
-		for _, j := range jobs {
-			q.all = append(q.all, j.Name)
-		}
+		q.all = append(namesOf(jobs), rds.TimerJobs)
 	}
 	entries, err := o.Store.Search(ctx, q)
 	if err != nil {
