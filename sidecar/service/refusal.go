@@ -70,15 +70,13 @@ func toCome(m Moment, now time.Time) *Refusal {
 
 // RefusalOf makes a Refusal of the error of a request to Redis, or of the problems of a definition.
 func RefusalOf(err error) *Refusal {
-	var r *Refusal
-	var problems config.Problems
-	switch {
-	case errors.As(err, &r):
+	if r, ok := errors.AsType[*Refusal](err); ok {
 		return r
-	case errors.As(err, &problems):
+	}
+	if problems, ok := errors.AsType[config.Problems](err); ok {
 		return wrong(Invalid, problems)
 	}
-	r = &Refusal{Kind: Unavailable, Message: err.Error(), Err: err}
+	r := &Refusal{Kind: Unavailable, Message: err.Error(), Err: err}
 	switch {
 	case errors.Is(err, ErrUnknownJob):
 		r.Kind = Unregistered
