@@ -2,6 +2,7 @@
 package text
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"unicode"
@@ -25,4 +26,13 @@ func Plural(n int, what string) string {
 		what += "s"
 	}
 	return fmt.Sprint(n, " ", what)
+}
+
+// JSON writes a value in one line of JSON. Unlike json.Marshal, it leaves the characters of HTML as they are.
+func JSON(value any) string {
+	var b strings.Builder
+	w := json.NewEncoder(&b)
+	w.SetEscapeHTML(false)
+	_ = w.Encode(value) // our values can all be written
+	return strings.TrimSuffix(b.String(), "\n")
 }

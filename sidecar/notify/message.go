@@ -1,11 +1,9 @@
 package notify
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -15,6 +13,7 @@ import (
 	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/internal/credentials"
 	"github.com/solotick/solotick/internal/file"
+	"github.com/solotick/solotick/internal/text"
 )
 
 // Message tells people of a change.
@@ -104,23 +103,15 @@ type message struct {
 // written is the message in the form that its receiver wants.
 func (m Message) written() string {
 	if m.To.Format == config.Slack {
-		return encoded(map[string]string{"text": unmarked.Replace(m.text())})
+		return text.JSON(map[string]string{"text": unmarked.Replace(m.text())})
 	}
-	return encoded(message{m.id(), m.Event, m.Service, m.Job, stamp(m.Tick), m.Run, m.Replica, m.Outcome, m.Failures,
+	return text.JSON(message{m.id(), m.Event, m.Service, m.Job, stamp(m.Tick), m.Run, m.Replica, m.Outcome, m.Failures,
 		stamp(m.First), m.Count, m.After.Round(time.Millisecond).Seconds(), m.Detail,
 		m.Description, m.Owner, m.Runbook, m.text(), stamp(m.At)})
 }
 
 // unmarked escapes what Slack would take for markup, as it asks for.
 var unmarked = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
-
-func encoded(v any) string {
-	var b bytes.Buffer
-	w := json.NewEncoder(&b)
-	w.SetEscapeHTML(false)
-	_ = w.Encode(v) // never fails
-	return strings.TrimSuffix(b.String(), "\n")
-}
 
 // text says what happened, and what to do.
 func (m Message) text() string {

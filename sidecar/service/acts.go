@@ -73,7 +73,7 @@ type actText struct {
 // act is what a script writes down of a request.
 func (s *Store) act(t actText) string {
 	t.By, t.Reason, t.All = s.author.By, cmp.Or(t.Reason, s.author.Reason), s.author.All
-	return written(t)
+	return text.JSON(t)
 }
 
 // mostActs is more than Redis keeps of them: the scripts trim to a thousand, and not at each act.

@@ -3,10 +3,10 @@ package service
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/solotick/solotick/internal/rds"
+	"github.com/solotick/solotick/internal/text"
 	"github.com/solotick/solotick/lock"
 )
 
@@ -63,16 +63,7 @@ func (e *Entry) Booking() lock.Booking {
 	return lock.Booking{Fate: e.Outcome, Ticks: e.Count, Entry: e.text()}
 }
 
-func (e *Entry) text() string { return written(e.kept()) }
-
-// written is a value as Redis keeps it, in JSON.
-func written(value any) string {
-	var b strings.Builder
-	w := json.NewEncoder(&b)
-	w.SetEscapeHTML(false)
-	_ = w.Encode(value) // never fails
-	return strings.TrimSuffix(b.String(), "\n")
-}
+func (e *Entry) text() string { return text.JSON(e.kept()) }
 
 func (e *Entry) kept() entryText {
 	return entryText{*e, rds.Millis(e.Tick), rds.Millis(e.Ended), e.Took.Milliseconds(), rds.Millis(e.First)}

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/solotick/solotick/internal/rds"
+	"github.com/solotick/solotick/internal/text"
 )
 
 // HeartbeatTimeout is how long a replica may be silent before others consider it gone: some heartbeats may be lost.
@@ -81,12 +82,9 @@ func (s *Store) Beat(ctx context.Context, r Replica) error {
 		return fmt.Errorf("sending a heartbeat: %w", err)
 	}
 	now, err := s.estimate(ctx)
-	if err != nil {
-		return fmt.Errorf("sending a heartbeat: %w", err)
-	}
-	text, err := json.Marshal(replicaText{r, r.Offset.Microseconds(), rds.Millis(now)})
 	if err == nil {
-		_, err = s.redis.Do(ctx, "hset", s.redis.Keys.Replicas, r.Name, string(text))
+		beat := text.JSON(replicaText{r, r.Offset.Microseconds(), rds.Millis(now)})
+		_, err = s.redis.Do(ctx, "hset", s.redis.Keys.Replicas, r.Name, beat)
 	}
 	if err == nil {
 		err = s.report(ctx, r)
@@ -126,7 +124,7 @@ func (s *Store) report(ctx context.Context, r Replica) error {
 		e := r.Ran[job]
 		t.Ran[job] = e.kept()
 	}
-	_, err := s.redis.Do(ctx, "hset", s.redis.Keys.Reports, r.Name, written(t))
+	_, err := s.redis.Do(ctx, "hset", s.redis.Keys.Reports, r.Name, text.JSON(t))
 	return err
 }
 
