@@ -128,8 +128,8 @@ func send(w http.ResponseWriter, status int, body any) {
 	if status != http.StatusOK {
 		w.WriteHeader(status)
 	}
-	var bad *json.MarshalerError
-	if err := json.NewEncoder(w).Encode(body); errors.As(err, &bad) { // without a copy of what may have megabytes
+	err := json.NewEncoder(w).Encode(body) // without a copy of what may have megabytes
+	if _, bad := errors.AsType[*json.MarshalerError](err); bad {
 		w.WriteHeader(http.StatusInternalServerError)
 		_, _ = w.Write([]byte(`{"error":"the answer cannot be written"}` + "\n"))
 	}

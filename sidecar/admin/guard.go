@@ -88,12 +88,9 @@ func isLoopback(host string) bool {
 
 // clean returns the one form of a path that the API answers.
 func clean(p string) string {
-	cleaned := path.Clean(p)
+	cleaned := path.Clean("/" + p)
 	if strings.HasSuffix(p, "/") && cleaned != "/" {
 		return cleaned + "/"
-	}
-	if !strings.HasPrefix(p, "/") {
-		return "/" + cleaned
 	}
 	return cleaned
 }

@@ -80,8 +80,7 @@ func decodeUpTo(r *http.Request, most int64, into any) error {
 		return nil
 	}
 	f := refuse(http.StatusBadRequest, "", "the body is not JSON")
-	var kind *json.UnmarshalTypeError
-	if errors.As(err, &kind) {
+	if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		f.err = "the body must be a JSON object"
 		wanted := map[bool]string{true: "truth value", false: "text"}[kind.Type.Kind() == reflect.Bool]
 		if field := kind.Field[strings.LastIndexByte(kind.Field, '.')+1:]; field != "" { // without its part
