@@ -57,38 +57,37 @@ type Ping struct {
 	Failed  bool   // the run failed; after "shutdown" it has not if another replica runs it again
 }
 
-// url is the receiver of the ping, "" = none. An outcome is neither a success nor a failure if another run makes up for
-// it: the app was busy with the work already, a newer tick took its place, or another replica runs it again. The same
-// holds for a cancelled run: an operator knows of it. If no run makes up for it, the receiver's alarm goes off.
-func (p Ping) url() string {
+// signal is what the path of the check's URL gets added, and whether the ping is sent. An outcome is neither a success
+// nor a failure if another run makes up for it: the app was busy with the work already, a newer tick took its place, or
+// another replica runs it again. The same holds for a cancelled run: an operator knows of it. If no run makes up for
+// it, the receiver's alarm goes off.
+func (p Ping) signal() (path string, sent bool) {
 	switch {
 	case p.To == "", p.Outcome == "shutdown" && !p.Failed:
 	case p.Outcome == Started:
-		return extend(p.To, "/start")
+		return "/start", true
 	case p.Outcome == "succeeded":
-		return p.To
+		return "", true
 	case slices.Contains(
 		[]string{"failed", "timed_out", "lost_lock", "not_started", "interrupted", "shutdown"}, p.Outcome):
-		return extend(p.To, "/fail")
+		return "/fail", true
 	}
-	return ""
-}
-
-// extend adds to the path of a URL and keeps its query.
-func extend(base, by string) string {
-	path, query, found := strings.Cut(base, "?")
-	path = strings.TrimRight(path, "/") + by
-	if found {
-		path += "?" + query
-	}
-	return path
+	return "", false
 }
 
 // lane has the pings of a job in their order.
 func (p Ping) lane() string { return p.Job }
 
+// request keeps the query of the check's URL as it was written, and adds the run to it.
 func (p Ping) request(time.Time) (request, error) {
-	return request{url: withRun(p.url(), p.Run), body: p.Outcome}, nil
+	path, query, _ := strings.Cut(p.To, "?")
+	if more, _ := p.signal(); more != "" {
+		path = strings.TrimRight(path, "/") + more
+	}
+	if query != "" && !strings.HasSuffix(query, "&") {
+		query += "&"
+	}
+	return request{url: path + "?" + query + "rid=" + url.QueryEscape(p.Run), body: p.Outcome}, nil
 }
 
 func (p Ping) lost() (string, []any) {
@@ -107,19 +106,6 @@ type request struct {
 	url    string
 	header http.Header // beside the usual ones
 	body   string
-}
-
-// withRun adds the run to the query, and leaves the rest as it was written.
-func withRun(raw, run string) string {
-	rid := "rid=" + url.QueryEscape(run)
-	_, query, found := strings.Cut(raw, "?")
-	switch {
-	case !found:
-		return raw + "?" + rid
-	case query == "" || strings.HasSuffix(query, "&"):
-		return raw + rid
-	}
-	return raw + "&" + rid
 }
 
 // Pinger sends pings and messages. While none waits it has no goroutine, timer or connection.
@@ -154,7 +140,7 @@ func New(log *slog.Logger, version string) *Pinger {
 // Send has a ping sent if it has a receiver, and returns at once. Pings that are sent before Run wait for it. Pings
 // that are sent after the end of Run's context are lost. On a nil Pinger, Send does nothing.
 func (p *Pinger) Send(ping Ping) {
-	if ping.url() != "" {
+	if _, sent := ping.signal(); sent {
 		p.add(ping)
 	}
 }
@@ -173,7 +159,7 @@ func (p *Pinger) add(n note) {
 		p.dropped++
 	}
 	p.waiting = append(p.waiting, n)
-	p.start()
+	p.start(p.sending)
 }
 
 // Run sends pings until ctx ends, and then the waiting ones for at most two seconds more. It must outlive the runs.
@@ -182,7 +168,7 @@ func (p *Pinger) Run(ctx context.Context) error {
 	defer stop()
 	p.mu.Lock()
 	p.sending = sending
-	for p.start() {
+	for p.start(sending) {
 	}
 	p.mu.Unlock()
 
@@ -204,67 +190,45 @@ func (p *Pinger) Run(ctx context.Context) error {
 	return nil
 }
 
-// start begins with a note, if there is one to begin with. The lock is held.
-func (p *Pinger) start() bool {
-	if p.sending == nil || len(p.busy) == mostAtOnce {
+// start begins with the oldest note of a lane that has none on its way, if there is one. The lock is held.
+func (p *Pinger) start(ctx context.Context) bool {
+	if ctx == nil || ctx.Err() != nil || len(p.busy) == mostAtOnce {
 		return false
 	}
-	n, ok := p.next()
-	if ok {
-		ctx := p.sending
-		p.workers.Go(func() { p.serve(ctx, n) })
-	}
-	return ok
-}
-
-// next takes the oldest note of a lane that has none on its way. The lock is held.
-func (p *Pinger) next() (note, bool) {
 	i := slices.IndexFunc(p.waiting, func(n note) bool { return !p.busy[n.lane()] })
 	if i < 0 {
-		return nil, false
+		return false
 	}
 	n := p.waiting[i]
 	if p.waiting = slices.Delete(p.waiting, i, i+1); len(p.waiting) == 0 {
 		p.waiting = nil // a burst may have made it large
 	}
 	p.busy[n.lane()] = true
-	return n, true
+	p.workers.Go(func() { p.serve(ctx, n) })
+	return true
 }
 
-// serve sends a note, and then others for as long as there are any.
+// serve sends a note, and begins with the next one. From time to time it logs how many were dropped.
 func (p *Pinger) serve(ctx context.Context, n note) {
-	for more := true; more; {
-		host, err := p.deliver(ctx, n)
-		if err != nil && ctx.Err() == nil {
-			message, attrs := n.lost()
-			p.log.Warn(message, append(attrs, "host", host, "err", err)...)
-		}
-		var dropped, left int
-		n, more, dropped, left = p.done(ctx, n, err)
-		if dropped > 0 {
-			p.log.Warn("pings were dropped: too many wait", "pings", dropped, "waiting", left)
-		}
+	host, err := p.deliver(ctx, n)
+	over := ctx.Err() != nil // then Run logs the lost pings
+	if err != nil && !over {
+		message, attrs := n.lost()
+		p.log.Warn(message, append(attrs, "host", host, "err", err)...)
 	}
-}
-
-// done removes the note that serve has sent, and returns the next one. From time to time it also returns how many
-// notes were dropped.
-func (p *Pinger) done(ctx context.Context, sent note, err error) (next note, more bool, dropped, left int) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.busy, sent.lane())
-	if ctx.Err() != nil { // Run logs the lost pings
-		if err != nil {
-			p.dropped++
-		}
-		return nil, false, 0, 0
+	delete(p.busy, n.lane())
+	dropped, left := 0, len(p.waiting)
+	if now := time.Now(); over && err != nil {
+		p.dropped++
+	} else if !over && p.dropped > 0 && now.Sub(p.reported) >= reportEvery {
+		dropped, p.dropped, p.reported = p.dropped, 0, now
 	}
-	if now := time.Now(); p.dropped > 0 && now.Sub(p.reported) >= reportEvery {
-		dropped, left = p.dropped, len(p.waiting)
-		p.dropped, p.reported = 0, now
+	p.start(ctx)
+	p.mu.Unlock()
+	if dropped > 0 {
+		p.log.Warn("pings were dropped: too many wait", "pings", dropped, "waiting", left)
 	}
-	next, more = p.next()
-	return next, more, dropped, left
 }
 
 // deliver makes up to three attempts, and returns why the last one failed, and the host that it was for.

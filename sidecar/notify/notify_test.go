@@ -164,8 +164,8 @@ func TestTheRunJoinsTheQueryThatIsThere(t *testing.T) {
 		"https://h?q=%2f&":    "https://h?q=%2f&rid=a+b",
 		"https://u:p@h:1/x?a": "https://u:p@h:1/x?a&rid=a+b",
 	} {
-		if got := withRun(raw, "a b"); got != want {
-			t.Errorf("%s: %s, want %s", raw, got, want)
+		if got, err := (Ping{To: raw, Run: "a b", Outcome: "succeeded"}).request(time.Time{}); got.url != want || err != nil {
+			t.Errorf("%s: %s, %v, want %s", raw, got.url, err, want)
 		}
 	}
 }
