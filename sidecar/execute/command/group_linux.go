@@ -18,14 +18,10 @@ func awaitExit(pid int) {
 }
 
 // groupRuns returns how many members of the group are no zombies; -1 = it cannot be known.
-func groupRuns(pgid int) (n int) {
-	err := eachStat(func(stat []byte) {
-		if p, _, ok := parseStat(stat); ok && p.group == pgid && p.alive() {
-			n++
-		}
-	})
+func groupRuns(pgid int) int {
+	members, err := processes(func(p process) bool { return p.group == pgid && p.alive() })
 	if err != nil {
 		return -1
 	}
-	return n
+	return len(members)
 }

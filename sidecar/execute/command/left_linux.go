@@ -17,13 +17,15 @@ import (
 func EndLeft(sessions map[int]bool, dead func(run string) bool) (groups int) {
 	own := unix.Getpgrp()
 	killed := map[int]bool{}
-	for _, p := range inSessions(sessions) {
+	all, _ := processes(func(p process) bool { return sessions[p.session] }) // without /proc there are none
+	for _, p := range all {
 		// To kill, -1 is not a group: it is every process.
 		if p.group <= 1 || p.group == own || killed[p.group] || !p.alive() || !carries(p.pid, dead) {
 			continue
 		}
 		// The number of a group is not given away while it has members. This one may have ended since.
-		if now, err := statOf(p.pid); err != nil || now.group != p.group || !carries(p.pid, dead) {
+		now, err := readStat(strconv.Itoa(p.pid), make([]byte, statSize))
+		if err != nil || now.group != p.group || !carries(p.pid, dead) {
 			continue
 		}
 		killed[p.group] = unix.Kill(-p.group, unix.SIGKILL) == nil
@@ -32,27 +34,6 @@ func EndLeft(sessions map[int]bool, dead func(run string) bool) (groups int) {
 		}
 	}
 	return groups
-}
-
-// inSessions are the processes of these sessions.
-func inSessions(sessions map[int]bool) (all []process) {
-	_ = eachStat(func(stat []byte) { // without /proc there are none
-		p, rest, ok := parseStat(stat)
-		word, _, _ := bytes.Cut(rest, []byte{' '})
-		if session, err := strconv.Atoi(string(word)); ok && err == nil && sessions[session] {
-			all = append(all, p)
-		}
-	})
-	return all
-}
-
-func statOf(pid int) (process, error) {
-	stat, err := readStat(strconv.Itoa(pid), make([]byte, statSize))
-	if err != nil {
-		return process{}, err
-	}
-	p, _, _ := parseStat(stat)
-	return p, nil
 }
 
 // carries reports whether a process has a run in its environment that is one of a dead process. False if it may not be

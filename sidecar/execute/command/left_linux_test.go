@@ -2,6 +2,7 @@ package command
 
 import (
 	"os/exec"
+	"strconv"
 	"syscall"
 	"testing"
 
@@ -44,7 +45,7 @@ func TestOnlyGroupsOfDeadProcessesAreKilled(t *testing.T) {
 		}
 	}
 	for _, cmd := range []*exec.Cmd{living, inOurs, away} {
-		if p, err := statOf(cmd.Process.Pid); err != nil || !p.alive() {
+		if p, err := readStat(strconv.Itoa(cmd.Process.Pid), make([]byte, statSize)); err != nil || !p.alive() {
 			t.Errorf("%+v, %v: it was killed", p, err)
 		}
 	}

@@ -45,13 +45,14 @@ func reapOrphans(ctx context.Context, log *slog.Logger) {
 	// others are found in the process table.
 	children.starting.Lock()
 	defer children.starting.Unlock()
-	all, err := processes()
+	own := os.Getpid()
+	all, err := processes(func(p process) bool { return p.parent == own })
 	if err != nil {
 		log.LogAttrs(ctx, slog.LevelWarn, "cannot look for orphans", slog.Any("error", err))
 		return
 	}
 	for _, p := range all {
-		if _, own := children.byPID.Load(p.pid); own || p.parent != os.Getpid() {
+		if _, listed := children.byPID.Load(p.pid); listed {
 			continue
 		}
 		if pid, err := unix.Wait4(p.pid, nil, unix.WNOHANG, nil); err == nil && pid == p.pid {

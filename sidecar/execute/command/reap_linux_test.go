@@ -94,7 +94,7 @@ func playFirstPID() {
 	cancel()
 	looking.Wait()
 
-	all, err := processes()
+	all, err := processes(func(process) bool { return true })
 	check(err == nil, "%v", err)
 	check(len(all) == 1, "left in the process table: %v", all)
 	check(listed() == 0, "%d commands still listed", listed())
@@ -120,20 +120,20 @@ func TestReapIsNotForOtherProcesses(t *testing.T) {
 
 func TestTheProcessTableIsReadWhateverNamesItHolds(t *testing.T) {
 	for stat, want := range map[string]process{
-		"1 (init) S 0 1 1 0 -1":            {1, 0, 1, 'S'},
-		"42 (a b) Z) (c) R 7 41 1 0 -1":    {42, 7, 41, 'R'},
-		"43 (\n) Z 1 43) Z 1 43 43 0 -1\n": {43, 1, 43, 'Z'},
+		"1 (init) S 0 1 1 0 -1":            {1, 0, 1, 1, 'S'},
+		"42 (a b) Z) (c) R 7 41 1 0 -1":    {42, 7, 41, 1, 'R'},
+		"43 (\n) Z 1 43) Z 1 43 43 0 -1\n": {43, 1, 43, 43, 'Z'},
 	} {
-		if got, _, ok := parseStat([]byte(stat)); !ok || got != want {
-			t.Errorf("%q: %+v, %t", stat, got, ok)
+		if got, err := parseStat([]byte(stat)); err != nil || got != want {
+			t.Errorf("%q: %+v, %v", stat, got, err)
 		}
 	}
 	for _, stat := range []string{"", "1", "1 (x", ") (", "x (y) S 1 1", "1 (y) S", "1 (y) S a b"} {
-		if got, _, ok := parseStat([]byte(stat)); ok {
+		if got, err := parseStat([]byte(stat)); err == nil {
 			t.Errorf("%q: %+v", stat, got)
 		}
 	}
-	all, err := processes()
+	all, err := processes(func(process) bool { return true })
 	if err != nil {
 		t.Fatal(err)
 	}
