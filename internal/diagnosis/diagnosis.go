@@ -118,8 +118,7 @@ func Forbidden(said string) bool {
 
 // innermost is the error of the network, if there is one: the error around it repeats the request.
 func innermost(err error) error {
-	var op *net.OpError
-	if errors.As(err, &op) {
+	if op, ok := errors.AsType[*net.OpError](err); ok {
 		return op
 	}
 	return err
@@ -165,10 +164,4 @@ func silenceHint(err error) string {
 
 // oneLine makes a printable line of a text from Redis, so that it cannot move a terminal's cursor or add lines to the
 // output.
-func oneLine(said string) string {
-	said = text.OneLine(said)
-	if r := []rune(said); len(r) > maxReason {
-		return string(r[:maxReason-1]) + "…"
-	}
-	return said
-}
+func oneLine(said string) string { return text.Cut(text.OneLine(said), maxReason) }

@@ -20,6 +20,14 @@ func OneLine(text string) string {
 	return strings.Join(strings.Fields(strings.Map(blank, text)), " ")
 }
 
+// Cut keeps at most n characters of a text. If there were more, an ellipsis is the last of them.
+func Cut(text string, n int) string {
+	if r := []rune(text); len(r) > n {
+		return string(r[:n-1]) + "…"
+	}
+	return text
+}
+
 // Plural is a number of things: "1 job", "2 jobs".
 func Plural(n int, what string) string {
 	if n != 1 {

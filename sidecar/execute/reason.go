@@ -4,7 +4,8 @@ import (
 	"regexp"
 	"strings"
 	"unicode"
-	"unicode/utf8"
+
+	"github.com/solotick/solotick/internal/text"
 )
 
 const (
@@ -53,9 +54,5 @@ var frame = regexp.MustCompile("^(?:" + strings.Join([]string{
 
 // Brief makes a reason of a text: one line, safe to show, and not long.
 func Brief(s string) string {
-	s = strings.Join(strings.Fields(Printable(s)), " ")
-	if utf8.RuneCountInString(s) <= maxReason {
-		return s
-	}
-	return string([]rune(s)[:maxReason-1]) + "…"
+	return text.Cut(strings.Join(strings.Fields(Printable(s)), " "), maxReason)
 }
