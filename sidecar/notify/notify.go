@@ -14,6 +14,7 @@
 package notify
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -125,11 +126,8 @@ type Pinger struct {
 
 // New returns a Pinger that sends nothing until its Run is called. log may be nil; version is for User-Agent.
 func New(log *slog.Logger, version string) *Pinger {
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
 	return &Pinger{
-		log:  log,
+		log:  cmp.Or(log, slog.New(slog.DiscardHandler)),
 		busy: map[string]bool{},
 		post: func(ctx context.Context, r request) (int, time.Duration, error) {
 			return call.Post(ctx, r.url, r.header, r.body, version)

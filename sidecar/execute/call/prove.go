@@ -1,6 +1,7 @@
 package call
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/tls"
@@ -34,9 +35,7 @@ func newProver(c config.HTTP, log *slog.Logger) *prover {
 	if len(c.HeaderFiles) == 0 && c.TLS == nil && c.Sign == (config.Sign{}) {
 		return nil
 	}
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
+	log = cmp.Or(log, slog.New(slog.DiscardHandler))
 	warn := func(err error) {
 		log.Warn("a file is damaged: what it held before stays in use", "err", err)
 	}

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -74,11 +75,9 @@ type command struct {
 // New returns the executor of an exec job. The command is looked for in the PATH of its own environment, anew for
 // each attempt. Its input is the data of the run, or empty.
 func New(c config.Exec, o Options) execute.Executor {
-	e := &command{args: slices.Clone(c.Command), dir: c.Dir, path: defaultPath, grace: o.Grace, log: o.Log}
+	e := &command{args: slices.Clone(c.Command), dir: c.Dir, path: defaultPath, grace: o.Grace,
+		log: cmp.Or(o.Log, slog.New(slog.DiscardHandler))}
 	e.named = slices.Sorted(maps.Keys(c.Env))
-	if e.log == nil {
-		e.log = slog.New(slog.DiscardHandler)
-	}
 	env := slices.Clone(o.Env)
 	for _, name := range e.named {
 		env = append(env, name+"="+c.Env[name])

@@ -15,13 +15,10 @@ const reapEvery = time.Second
 
 // Reap waits for orphans until ctx ends if this process is PID 1. Otherwise another process does that, and Reap returns
 // at once. Orphans are the processes that commands left behind outside their process groups. Reap does not touch the
-// commands themselves. A process that also starts others without this package must not call it. log may be nil.
+// commands themselves. A process that also starts others without this package must not call it.
 func Reap(ctx context.Context, log *slog.Logger) {
 	if os.Getpid() != 1 {
 		return
-	}
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
 	}
 	every := time.NewTicker(reapEvery)
 	defer every.Stop()
