@@ -66,8 +66,7 @@ func dialer(o redis.UniversalOptions) resp.Dial {
 	secure := &tls.Dialer{NetDialer: plain, Config: o.TLSConfig}
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		c, err := secure.DialContext(ctx, network, addr)
-		var op *net.OpError
-		if err != nil && !(errors.As(err, &op) && op.Op == "dial") {
+		if err != nil && !isDial(err) {
 			err = &net.OpError{Op: "dial", Net: network,
 				Err: fmt.Errorf("%w with %s: %w", resp.ErrHandshake, addr, err)}
 		}

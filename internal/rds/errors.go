@@ -3,6 +3,7 @@ package rds
 import (
 	"errors"
 	"net"
+	"slices"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -26,14 +27,16 @@ func (e *inFlightError) Unwrap() error { return e.err }
 
 // NeverSent tells of an error whether the request certainly never left this process.
 func NeverSent(err error) bool {
-	var u *notSentError
-	var w *inFlightError
-	var op *net.OpError
-	if errors.As(err, &w) {
-		return false
-	}
-	return errors.As(err, &u) || errors.As(err, &op) && op.Op == "dial" || errors.Is(err, redis.ErrPoolTimeout) ||
-		errors.Is(err, redis.ErrPoolExhausted) || errors.Is(err, redis.ErrClosed)
+	_, inFlight := errors.AsType[*inFlightError](err)
+	_, unsent := errors.AsType[*notSentError](err)
+	return !inFlight && (unsent || isDial(err) || errors.Is(err, redis.ErrPoolTimeout) ||
+		errors.Is(err, redis.ErrPoolExhausted) || errors.Is(err, redis.ErrClosed))
+}
+
+// isDial reports whether an error says that a connection was never open.
+func isDial(err error) bool {
+	op, ok := errors.AsType[*net.OpError](err)
+	return ok && op.Op == "dial"
 }
 
 // notRun tells of an error whether Redis said that it did not run the script. The errors listed come before a script's
@@ -45,25 +48,16 @@ func notRun(err error) bool {
 
 // refusedWith tells of an error whether it is Redis' own answer to this request and begins with one of the words.
 func refusedWith(err error, words ...string) bool {
-	if err == nil {
+	said, isAnswer := errors.AsType[redis.Error](err)
+	if _, inFlight := errors.AsType[*inFlightError](err); inFlight || !isAnswer {
 		return false
 	}
-	var re redis.Error
-	var w *inFlightError
-	if errors.As(err, &w) || !errors.As(err, &re) {
-		return false
-	}
-	text := re.Error()
+	text := said.Error()
 	// Redis 6 wraps a refused first write, and puts its place before it if the script handles the error itself.
 	if strings.HasPrefix(text, "ERR Error running script") || strings.HasPrefix(text, "@user_script: ") {
 		_, text, _ = strings.Cut(text, ": -")
 	}
-	for _, p := range words {
-		if strings.HasPrefix(text, p) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(words, func(word string) bool { return strings.HasPrefix(text, word) })
 }
 
 // WithoutEffect tells of an error whether the request has had no effect and can have none later.
@@ -72,7 +66,7 @@ func WithoutEffect(err error) bool { return NeverSent(err) || notRun(err) }
 // Answered tells of an error whether the request is no longer under way: it was never sent, or the error is Redis'
 // answer to it.
 func Answered(err error) bool {
-	var said redis.Error
-	var w *inFlightError
-	return !errors.As(err, &w) && (errors.As(err, &said) || errors.Is(err, errUnconfirmed)) || NeverSent(err)
+	_, inFlight := errors.AsType[*inFlightError](err)
+	_, said := errors.AsType[redis.Error](err)
+	return !inFlight && (said || errors.Is(err, errUnconfirmed)) || NeverSent(err)
 }
