@@ -47,7 +47,7 @@ func NewClient(o redis.UniversalOptions, timeout time.Duration) redis.UniversalC
 		password.drive(client)
 	}
 	if c, ok := client.(*redis.ClusterClient); ok {
-		c.OnNewNode(func(node *redis.Client) { node.AddHook(relearning{c}) })
+		c.OnNewNode(func(node *redis.Client) { node.AddHook(relearning(c)) })
 	}
 	return client
 }
@@ -76,36 +76,43 @@ func dialer(o redis.UniversalOptions) resp.Dial {
 
 // relearning makes a Cluster's client learn anew which node is master of which slots, when a node does not answer, or
 // says that it is not the master. By itself the client does so once a minute, and a dead master would cost every tick
-// until then.
-type relearning struct{ cluster *redis.ClusterClient }
+// until then. The requests by which the client learns do not count.
+func relearning(cluster *redis.ClusterClient) watching {
+	return watching{before: func() {}, after: func(ctx context.Context, name string, err error) {
+		_, answer := errors.AsType[redis.Error](err)
+		if err != nil && name != "cluster" && (!answer || refusedWith(err, "MOVED", "CLUSTERDOWN")) {
+			cluster.ReloadState(ctx) // in the background, and no more often than the client allows
+		}
+	}}
+}
+
+// watching is told before and after each request of a client, those that open a connection included. A pipeline is one
+// request, without a name.
+type watching struct {
+	before func()
+	after  func(ctx context.Context, name string, err error)
+}
 
 // DialHook changes nothing.
-func (relearning) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (watching) DialHook(next redis.DialHook) redis.DialHook { return next }
 
-// ProcessHook looks at the end of every single request, except the requests by which the client learns.
-func (r relearning) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+// ProcessHook tells of a single request.
+func (w watching) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
+		w.before()
 		err := next(ctx, cmd)
-		if cmd.Name() != "cluster" {
-			r.after(ctx, err)
-		}
+		w.after(ctx, cmd.Name(), err)
 		return err
 	}
 }
 
-// ProcessPipelineHook looks at the end of every pipeline.
-func (r relearning) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+// ProcessPipelineHook tells of a pipeline.
+func (w watching) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
+		w.before()
 		err := next(ctx, cmds)
-		r.after(ctx, err)
+		w.after(ctx, "", err)
 		return err
-	}
-}
-
-func (r relearning) after(ctx context.Context, err error) {
-	var answer redis.Error
-	if err != nil && (!errors.As(err, &answer) || refusedWith(err, "MOVED", "CLUSTERDOWN")) {
-		r.cluster.ReloadState(ctx) // in the background, and no more often than the client allows
 	}
 }
 

@@ -218,38 +218,17 @@ func (p *Password) getBeside() {
 
 // drive has the requests of a client, and of the nodes of a Cluster, drive the password.
 func (p *Password) drive(client redis.UniversalClient) {
+	driving := watching{before: p.look, after: p.heard}
 	if c, ok := client.(*redis.ClusterClient); ok {
-		c.OnNewNode(func(node *redis.Client) { node.AddHook(driving{p}) })
+		c.OnNewNode(func(node *redis.Client) { node.AddHook(driving) })
 		return
 	}
-	client.AddHook(driving{p})
+	client.AddHook(driving)
 }
 
-// driving looks at all requests, those that open a connection included.
-type driving struct{ p *Password }
-
-// DialHook changes nothing.
-func (driving) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-// ProcessHook looks at a single request.
-func (d driving) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		d.p.look()
-		return d.after(next(ctx, cmd))
-	}
-}
-
-// ProcessPipelineHook looks at a pipeline.
-func (d driving) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error {
-		d.p.look()
-		return d.after(next(ctx, cmds))
-	}
-}
-
-func (d driving) after(err error) error {
+// heard is told how a request has ended.
+func (p *Password) heard(_ context.Context, _ string, err error) {
 	if refusedWith(err, "WRONGPASS", "NOAUTH") {
-		d.p.refused()
+		p.refused()
 	}
-	return err
 }

@@ -230,7 +230,7 @@ func TestARequestThatRedisRefusesForItsPasswordHasItGotAgain(t *testing.T) {
 	} {
 		v := &vault{password: "one", clock: time.Minute}
 		p := v.opened(t)
-		_ = driving{p}.after(refusalOf(answer))
+		p.heard(t.Context(), "", refusalOf(answer))
 		if v.asks(p, 0); v.asked > 1 != renews {
 			t.Errorf("after %q the source was asked %d times", answer, v.asked)
 		}
