@@ -45,9 +45,7 @@ type noRetryCmd struct{ *redis.Cmd }
 // NoRetry tells the client not to resend.
 func (noRetryCmd) NoRetry() bool { return true }
 
-// do sends one command and waits for its answer, not beyond the life of ctx, and for about two timeouts at most, or
-// three if Redis does not know the script.
-// NeverSent and WithoutEffect tell of an error whether the command can have had, or can still have, an effect.
+// do is Do, also for the call of a script. If Redis does not know it, do waits for three timeouts at most.
 func (b *batcher) do(ctx context.Context, sc *Script, args ...any) (any, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, &notSentError{err}
@@ -158,8 +156,7 @@ func sendTogether(ctx context.Context, rdb redis.UniversalClient, batch []*call,
 	}
 }
 
-// server is the server that holds the service's keys. In a Cluster it is the master of their slot: its clock and its
-// replicas count.
+// server is the Server of a Redis.
 func (b *batcher) server(ctx context.Context) (redis.UniversalClient, error) {
 	c, ok := b.client.(*redis.ClusterClient)
 	if !ok {

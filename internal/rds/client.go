@@ -1,6 +1,7 @@
 package rds
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -20,9 +21,7 @@ const DefaultTimeout = 500 * time.Millisecond
 // NewClient makes a client that meets the needs of the protocol: see lock.NewClient.
 func NewClient(o redis.UniversalOptions, timeout time.Duration) redis.UniversalClient {
 	password, _ := o.StreamingCredentialsProvider.(*Password)
-	if timeout == 0 {
-		timeout = DefaultTimeout
-	}
+	timeout = cmp.Or(timeout, DefaultTimeout)
 	o.MaxRetries = -1
 	o.DialerRetries = 1
 	o.ReadOnly, o.RouteByLatency, o.RouteRandomly = false, false, false
@@ -114,12 +113,4 @@ func (w watching) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 		w.after(ctx, "", err)
 		return err
 	}
-}
-
-var errResends = errors.New("the Redis client resends by itself: set MaxRetries to -1 (see NewClient)")
-
-// resends reports whether a client would repeat a request whose answer it missed.
-func resends(rdb redis.UniversalClient) bool {
-	c, ok := rdb.(*redis.Client)
-	return ok && c.Options().MaxRetries > 0
 }

@@ -1,7 +1,9 @@
 package rds
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -39,20 +41,17 @@ func Open(client redis.UniversalClient, service string, o Options) (*Redis, erro
 	if service == "" || strings.ContainsFunc(service, func(r rune) bool { return r <= ' ' || r == '{' || r == '}' }) {
 		return nil, fmt.Errorf("opening the lock store: service name %q is empty or has a blank or a brace", service)
 	}
-	if resends(client) {
-		return nil, fmt.Errorf("opening the lock store: %w", errResends)
-	}
-	if o.Timeout == 0 {
-		o.Timeout = DefaultTimeout
+	if c, ok := client.(*redis.Client); ok && c.Options().MaxRetries > 0 {
+		return nil, errors.New("opening the lock store: the Redis client resends by itself: " +
+			"set MaxRetries to -1 (see NewClient)")
 	}
 	if o.Boottime == nil {
 		o.Boottime = Boottime
 	}
-	if o.History == 0 {
-		o.History = DefaultHistory
-	}
-	r := &Redis{Keys: NewKeys(service), history: o.History, boot: o.Boottime, subscriber: subscriber(client)}
-	r.batches = batcher{client: client, key: r.Keys.Running, timeout: o.Timeout, replicas: o.WaitReplicas}
+	r := &Redis{Keys: NewKeys(service), history: cmp.Or(o.History, DefaultHistory), boot: o.Boottime,
+		subscriber: subscriber(client)}
+	r.batches = batcher{client: client, key: r.Keys.Running, timeout: cmp.Or(o.Timeout, DefaultTimeout),
+		replicas: o.WaitReplicas}
 	r.ending, r.end = context.WithCancel(context.Background())
 	return r, nil
 }
