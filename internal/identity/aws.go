@@ -111,11 +111,7 @@ func ofContainer(ctx context.Context, env Environment, at string) (k awsKeys, er
 			return k, err
 		}
 	}
-	header := ""
-	if authorization != "" {
-		header = "Authorization"
-	}
-	body, err := get(ctx, at, header, authorization)
+	body, err := get(ctx, at, "Authorization", authorization)
 	if err == nil && json.Unmarshal(body, &k) != nil {
 		err = errors.New("the endpoint for containers does not answer with credentials")
 	}

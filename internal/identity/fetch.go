@@ -49,29 +49,24 @@ func asker(proxy func(*http.Request) (*url.URL, error)) *http.Client {
 // FollowNone is the CheckRedirect of clients that send what is for one server alone.
 func FollowNone(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// get asks an endpoint with a header.
+// get asks an endpoint. It sends the header if that has a value.
 func get(ctx context.Context, at, header, value string) ([]byte, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
-	if err != nil {
-		return nil, errors.New("the endpoint in the environment is no URL")
-	}
-	if header != "" {
-		r.Header.Set(header, value)
-	}
-	return answer(direct, r)
+	return ask(ctx, direct, http.MethodGet, at, header, value, "")
 }
 
 // post sends a form to an endpoint.
 func post(ctx context.Context, at string, form url.Values) ([]byte, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, at, strings.NewReader(form.Encode()))
+	return ask(ctx, proxied, http.MethodPost, at, "Content-Type", "application/x-www-form-urlencoded", form.Encode())
+}
+
+func ask(ctx context.Context, client *http.Client, method, at, header, value, text string) ([]byte, error) {
+	r, err := http.NewRequestWithContext(ctx, method, at, strings.NewReader(text))
 	if err != nil {
 		return nil, errors.New("the endpoint in the environment is no URL")
 	}
-	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	return answer(proxied, r)
-}
-
-func answer(client *http.Client, r *http.Request) ([]byte, error) {
+	if value != "" {
+		r.Header.Set(header, value)
+	}
 	resp, err := client.Do(r)
 	if err != nil {
 		return nil, err
