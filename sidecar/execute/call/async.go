@@ -3,7 +3,6 @@ package call
 import (
 	"context"
 	"errors"
-	"net/http"
 	"strconv"
 
 	"github.com/solotick/solotick/sidecar/callback"
@@ -32,9 +31,6 @@ func (e *caller) executeAsync(ctx context.Context, r execute.Run, p proof) execu
 // with adds the headers of a call to a proof: no other server gets them.
 func (p proof) with(c *callback.Call) proof {
 	h := p.headers.Clone()
-	if h == nil {
-		h = http.Header{}
-	}
 	h[callbackHeader] = []string{c.URL()}
 	h[tokenHeader] = []string{c.Token()}
 	h[heartbeatHeader] = []string{strconv.FormatFloat(c.Heartbeat.Seconds(), 'f', -1, 64)}

@@ -46,7 +46,7 @@ type caller struct {
 	host      string      // Host header of the table; "" = that of the URL
 	agent     []string    // User-Agent
 	content   []string    // Content-Type of the body; nil = none
-	private   http.Header // the table's other headers, which a redirect to another host does not get; nil = none
+	private   http.Header // the table's other headers, which a redirect to another host does not get
 	body      string
 	prover    *prover
 	succeeds  func(code int) bool
@@ -71,16 +71,14 @@ func New(c config.HTTP, o Options) execute.Executor {
 		c.SuccessCodes = []config.CodeRange{{From: 200, To: 299}}
 	}
 	e := &caller{
-		method:   c.Method,
+		method:   cmp.Or(c.Method, http.MethodPost),
 		agent:    []string{agent(o.Version)},
+		private:  http.Header{},
 		body:     c.Body,
 		prover:   newProver(c, o.Log),
 		succeeds: c.Succeeds,
 		keyForm:  c.IdempotencyKey,
 		async:    c.Async, callbacks: o.Callbacks,
-	}
-	if e.method == "" {
-		e.method = http.MethodPost
 	}
 	var socket string
 	e.url, socket, e.badURL = target(c.URL)
@@ -99,9 +97,6 @@ func New(c config.HTTP, o Options) execute.Executor {
 		if json.Valid([]byte(e.body)) {
 			e.content = []string{"application/json"}
 		}
-	}
-	if e.url.User != nil || len(c.Headers) > 0 {
-		e.private = http.Header{}
 	}
 	if u := e.url.User; u != nil {
 		e.private.Set("Authorization", basicAuth(u))
@@ -348,10 +343,7 @@ func retryAfter(s string, now time.Time) time.Duration {
 
 // resultOfBroken turns a call without a whole answer into a result.
 func resultOfBroken(ctx context.Context, a answer, err error, unsent bool) execute.Result {
-	res := execute.Result{Status: execute.Failed, Code: -1, Output: a.body.String(), Reason: a.reason()}
-	if a.code != 0 {
-		res.Code = a.code
-	}
+	res := execute.Result{Status: execute.Failed, Code: cmp.Or(a.code, -1), Output: a.body.String(), Reason: a.reason()}
 	switch {
 	case ctx.Err() != nil:
 		res.Status = execute.Canceled

@@ -39,7 +39,7 @@ func newProver(c config.HTTP, log *slog.Logger) *prover {
 	warn := func(err error) {
 		log.Warn("a file is damaged: what it held before stays in use", "err", err)
 	}
-	p := &prover{}
+	p := &prover{headers: map[string]*credentials.Kept[string]{}}
 	if c.TLS != nil {
 		p.tls = credentials.NewTLS(*c.TLS, warn)
 	}
@@ -47,9 +47,6 @@ func newProver(c config.HTTP, log *slog.Logger) *prover {
 		p.secrets = credentials.SecretFile(c.Sign.SecretFile, warn)
 	}
 	for name, file := range c.HeaderFiles {
-		if p.headers == nil {
-			p.headers = map[string]*credentials.Kept[string]{}
-		}
 		p.headers[http.CanonicalHeaderKey(name)] = credentials.Header(file, warn)
 	}
 	return p
@@ -57,10 +54,10 @@ func newProver(c config.HTTP, log *slog.Logger) *prover {
 
 // prove reads the files. A call whose proof cannot be made is never begun.
 func (p *prover) prove(ctx context.Context, r execute.Run, body string) (proof, error) {
-	if p == nil {
-		return proof{}, nil
-	}
 	made := proof{headers: http.Header{}}
+	if p == nil {
+		return made, nil
+	}
 	for name, file := range p.headers {
 		value, err := file.Get(ctx)
 		if err != nil {

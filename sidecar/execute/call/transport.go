@@ -268,10 +268,7 @@ func (w *transport) dialURL(ctx context.Context, u *url.URL) (net.Conn, error) {
 	if w.socket != "" && u.Scheme == "http" && u.Host == "localhost" {
 		return w.dial(ctx, "unix", w.socket)
 	}
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
-	}
+	port := cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
 	if !strings.EqualFold(u.Hostname(), "localhost") {
 		return w.dial(ctx, "tcp", net.JoinHostPort(u.Hostname(), port))
 	}
