@@ -57,21 +57,17 @@ func Keep[T any](limit int64, parse func(contents [][]byte) (T, error), warn fun
 // Get reads the files and returns their value. If they are damaged, it returns the value before. It fails if a file
 // cannot be read, or if they are damaged and there is no value before. It may wait for a second, or until the end of
 // ctx.
-func (k *Kept[T]) Get(ctx context.Context) (value T, err error) {
+func (k *Kept[T]) Get(ctx context.Context) (T, error) {
 	got, err := k.get(ctx)
-	if err == nil {
-		value = got.(T)
-	}
+	value, _ := got.(T) // with an error there is none
 	return value, err
 }
 
 // Now is Get for a receiver that refuses a value of a file that is half written: it does not wait for changes to
 // settle.
-func (k *Kept[T]) Now() (value T, err error) {
+func (k *Kept[T]) Now() (T, error) {
 	got, _, err := k.look(false)
-	if err == nil {
-		value = got.(T)
-	}
+	value, _ := got.(T)
 	return value, err
 }
 
@@ -93,7 +89,7 @@ func (k *kept) look(patient bool) (value any, wait time.Duration, err error) {
 	defer k.mu.Unlock()
 	contents, changed, err := k.readAll()
 	if err != nil {
-		return value, 0, err
+		return nil, 0, err
 	}
 	now, known := time.Now(), k.contents != nil
 	if known && slices.EqualFunc(contents, k.contents, bytes.Equal) {
@@ -106,7 +102,7 @@ func (k *kept) look(patient bool) (value any, wait time.Duration, err error) {
 		if known && now.Sub(k.read) < fresh {
 			return k.value, 0, nil
 		}
-		return value, settle - age, nil
+		return nil, settle - age, nil
 	}
 	value, err = k.parse(contents)
 	if err == nil {
@@ -115,7 +111,7 @@ func (k *kept) look(patient bool) (value any, wait time.Duration, err error) {
 	}
 	err = fmt.Errorf("%s: %w", strings.Join(k.paths, " and "), err)
 	if !known {
-		return value, 0, err
+		return nil, 0, err
 	}
 	if settled && !k.damaged {
 		k.damaged = true
