@@ -221,10 +221,9 @@ func (e *caller) send(ctx context.Context, r execute.Run, p proof) (res execute.
 			return res, foreign
 		}
 		if hops == maxRedirects {
-			err := fmt.Errorf("calling the app: given up after %d redirects", maxRedirects)
-			return execute.Result{
-				Status: execute.Failed, Err: err, Code: a.code, Output: a.body.String(), Reason: a.reason(),
-			}, foreign
+			res := e.resultOf(a, u, time.Now())
+			res.Err = fmt.Errorf("calling the app: given up after %d redirects", maxRedirects)
+			return res, foreign
 		}
 		c.follow(a, next)
 	}
