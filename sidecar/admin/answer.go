@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"strconv"
 
-	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/sidecar/service"
 )
 
@@ -22,25 +21,19 @@ type answer struct {
 	body   any
 }
 
-// refusal is the answer to a request that was not carried out, with the reason.
+// refusal is the answer to a request that was not carried out, with the reason. In JSON it is the body of every answer
+// except successes, a contract: see docs/api.md.
 type refusal struct {
 	status   int
-	err      string
-	hint     string
-	problems config.Problems
-}
-
-func (f *refusal) Error() string { return f.err }
-
-func refuse(status int, hint, format string, args ...any) *refusal {
-	return &refusal{status: status, err: fmt.Sprintf(format, args...), hint: hint}
-}
-
-// refusalJSON is the body of every answer except successes, a contract: see docs/api.md.
-type refusalJSON struct {
-	Error    string        `json:"error"`
+	Reason   string        `json:"error"`
 	Hint     string        `json:"hint,omitempty"`
 	Problems []problemJSON `json:"problems,omitempty"`
+}
+
+func (f *refusal) Error() string { return f.Reason }
+
+func refuse(status int, hint, format string, args ...any) *refusal {
+	return &refusal{status: status, Reason: fmt.Sprintf(format, args...), Hint: hint}
 }
 
 type problemJSON struct {
@@ -72,19 +65,19 @@ func asJSON(serve func(*http.Request) (*answer, error), known ...string) http.Ha
 var statuses = map[service.Kind]refusal{
 	service.Invalid:      {status: http.StatusUnprocessableEntity},
 	service.NotAdmitted:  {status: http.StatusUnprocessableEntity},
-	service.NoReason:     {status: http.StatusUnprocessableEntity, hint: `{"reason": "migration", "for": "2h"}`},
+	service.NoReason:     {status: http.StatusUnprocessableEntity, Hint: `{"reason": "migration", "for": "2h"}`},
 	service.NoJob:        noJob,
 	service.NotMade:      noJob,
 	service.NoTimer:      noTimer,
-	service.NoRun:        {status: http.StatusNotFound, hint: "GET /v1/runs shows how runs ended"},
-	service.NoFailure:    {status: http.StatusNotFound, hint: `{"tick": "2027-03-28T07:00:00Z"} runs that tick again`},
+	service.NoRun:        {status: http.StatusNotFound, Hint: "GET /v1/runs shows how runs ended"},
+	service.NoFailure:    {status: http.StatusNotFound, Hint: `{"tick": "2027-03-28T07:00:00Z"} runs that tick again`},
 	service.InTable:      {status: http.StatusConflict},
 	service.EveryReplica: {status: http.StatusConflict},
 	service.Taken:        {status: http.StatusConflict},
 	service.NoData:       {status: http.StatusConflict},
 	service.Full:         {status: http.StatusInsufficientStorage},
-	service.Unregistered: {hint: "a replica registers its jobs when it starts: ask again in a moment"},
-	service.Unanswered:   {hint: "it may have been done or not: GET /v1/status shows it"},
+	service.Unregistered: {Hint: "a replica registers its jobs when it starts: ask again in a moment"},
+	service.Unanswered:   {Hint: "it may have been done or not: GET /v1/status shows it"},
 }
 
 var (
@@ -101,10 +94,13 @@ func refusing(err error) *refusal {
 	r := service.RefusalOf(err)
 	f := statuses[r.Kind]
 	if r.Kind == service.Unavailable && errors.Is(err, context.DeadlineExceeded) {
-		f.err = "no answer from Redis in time"
+		f.Reason = "no answer from Redis in time"
 	}
 	f.status = cmp.Or(f.status, http.StatusServiceUnavailable)
-	f.err, f.hint, f.problems = cmp.Or(f.err, r.Message), cmp.Or(r.Hint, f.hint), r.Problems
+	f.Reason, f.Hint = cmp.Or(f.Reason, r.Message), cmp.Or(r.Hint, f.Hint)
+	for _, p := range r.Problems {
+		f.Problems = append(f.Problems, problemJSON{p.Line, p.Column, p.Message, p.Hint})
+	}
 	return &f
 }
 
@@ -115,11 +111,7 @@ func write(w http.ResponseWriter, f *refusal) {
 	case http.StatusUnauthorized:
 		w.Header().Set("WWW-Authenticate", "Bearer")
 	}
-	out := refusalJSON{Error: f.err, Hint: f.hint}
-	for _, p := range f.problems {
-		out.Problems = append(out.Problems, problemJSON{p.Line, p.Column, p.Message, p.Hint})
-	}
-	send(w, f.status, out)
+	send(w, f.status, f)
 }
 
 // send writes a document. Only a lost connection, or a definition in Redis that is not JSON, can make it fail.

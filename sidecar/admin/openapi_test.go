@@ -315,7 +315,7 @@ func TestTheDescriptionOfAJobHasTheKeysOfADynamicJob(t *testing.T) {
 		}
 	}
 	for target, properties := range map[string]map[string]any{"/v1/jobs/new": schemas.Job.Properties, "/v1/timers/new": schemas.Timer.Properties} {
-		var said refusalJSON
+		var said refusal
 		if err := json.Unmarshal(w.ask("PUT", target, `{"zzz": 1}`).Body.Bytes(), &said); err != nil {
 			t.Fatal(err)
 		}
