@@ -16,24 +16,25 @@ import (
 	"github.com/solotick/solotick/internal/text"
 )
 
-// Message tells people of a change.
+// Message tells people of a change. Its JSON, with what message adds, is a contract: docs/table.md lists the fields.
 type Message struct {
-	To           config.Change
-	Event        config.Event
-	Service, Job string
-	Replica      string        // that ran the job, or noticed the change
-	Tick         time.Time     // of ticks that were missed: the last one
-	Run          string        // uuid; "" = ticks were missed
-	Outcome      string        // of the run, if it has ended
-	Failures     int           // ticks in a row that have failed; of Recovered: that had
-	First        time.Time     // of ticks that were missed
-	Count        int           // of ticks that were missed
-	After        time.Duration // StartedLate: since the tick came due; TakesTooLong: since the run began
-	Detail       string        // why it failed
-	Description  string        // what the job is for
-	Owner        string        // whom to call
-	Runbook      string        // what to do; a URL
-	At           time.Time     // when this became known
+	To          config.Change `json:"-"`
+	Event       config.Event  `json:"event"`
+	Service     string        `json:"service"`
+	Job         string        `json:"job"`
+	Replica     string        `json:"replica"`               // that ran the job, or noticed the change
+	Tick        time.Time     `json:"-"`                     // of ticks that were missed: the last one
+	Run         string        `json:"run,omitempty"`         // uuid; "" = ticks were missed
+	Outcome     string        `json:"outcome,omitempty"`     // of the run, if it has ended
+	Failures    int           `json:"failures,omitempty"`    // ticks in a row that have failed; of Recovered: that had
+	First       time.Time     `json:"-"`                     // of ticks that were missed
+	Count       int           `json:"count,omitempty"`       // of ticks that were missed
+	After       time.Duration `json:"-"`                     // StartedLate: since the tick; else: since the run began
+	Detail      string        `json:"detail,omitempty"`      // why it failed
+	Description string        `json:"description,omitempty"` // what the job is for
+	Owner       string        `json:"owner,omitempty"`       // whom to call
+	Runbook     string        `json:"runbook,omitempty"`     // what to do; a URL
+	At          time.Time     `json:"-"`                     // when this became known
 }
 
 // lane has the messages of a job in their order. A receiver that hangs delays no ping. No job's name has a blank.
@@ -78,26 +79,15 @@ func (m Message) id() string {
 	return "msg_" + hex.EncodeToString(sum[:16])
 }
 
-// message is a Message as JSON. Its fields are a contract: docs/table.md lists them.
+// message is a Message as JSON, with its times.
 type message struct {
-	ID          string       `json:"id"`
-	Event       config.Event `json:"event"`
-	Service     string       `json:"service"`
-	Job         string       `json:"job"`
-	Tick        string       `json:"tick"`
-	Run         string       `json:"run,omitempty"`
-	Replica     string       `json:"replica"`
-	Outcome     string       `json:"outcome,omitempty"`
-	Failures    int          `json:"failures,omitempty"`
-	First       string       `json:"first,omitempty"`
-	Count       int          `json:"count,omitempty"`
-	Seconds     float64      `json:"seconds,omitempty"`
-	Detail      string       `json:"detail,omitempty"`
-	Description string       `json:"description,omitempty"`
-	Owner       string       `json:"owner,omitempty"`
-	Runbook     string       `json:"runbook,omitempty"`
-	Text        string       `json:"text"`
-	At          string       `json:"at"`
+	ID string `json:"id"`
+	Message
+	Tick    string  `json:"tick"`
+	First   string  `json:"first,omitempty"`
+	Seconds float64 `json:"seconds,omitempty"`
+	Text    string  `json:"text"`
+	At      string  `json:"at"`
 }
 
 // written is the message in the form that its receiver wants.
@@ -105,9 +95,8 @@ func (m Message) written() string {
 	if m.To.Format == config.Slack {
 		return text.JSON(map[string]string{"text": unmarked.Replace(m.text())})
 	}
-	return text.JSON(message{m.id(), m.Event, m.Service, m.Job, stamp(m.Tick), m.Run, m.Replica, m.Outcome, m.Failures,
-		stamp(m.First), m.Count, m.After.Round(time.Millisecond).Seconds(), m.Detail,
-		m.Description, m.Owner, m.Runbook, m.text(), stamp(m.At)})
+	return text.JSON(message{m.id(), m, stamp(m.Tick), stamp(m.First), m.After.Round(time.Millisecond).Seconds(),
+		m.text(), stamp(m.At)})
 }
 
 // unmarked escapes what Slack would take for markup, as it asks for.
