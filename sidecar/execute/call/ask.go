@@ -19,12 +19,7 @@ var (
 // ask is one call that runs no job, on a connection of its own. Its error names of the URL nothing but the host, and of
 // the answer nothing.
 func (w *transport) ask(ctx context.Context, method string, u *url.URL, h http.Header, body string) (answer, error) {
-	req := &http.Request{
-		Method: method, URL: u, Host: u.Host, Header: h, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-	}
-	if body != "" {
-		req.Body, req.ContentLength = io.NopCloser(strings.NewReader(body)), int64(len(body))
-	}
+	req := newRequest(method, u, u.Host, h, body)
 	a, err := w.call(ctx, req, false, beginning{await: context.Cause, sent: func() {}})
 	if err == nil {
 		return a, nil
@@ -38,4 +33,13 @@ func (w *transport) ask(ctx context.Context, method string, u *url.URL, h http.H
 		return a, errBrokeOff
 	}
 	return a, errNotHTTP
+}
+
+// newRequest makes a request; "" is no body.
+func newRequest(method string, u *url.URL, host string, h http.Header, body string) *http.Request {
+	r := &http.Request{Method: method, URL: u, Host: host, Header: h, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
+	if body != "" {
+		r.Body, r.ContentLength = io.NopCloser(strings.NewReader(body)), int64(len(body))
+	}
+	return r
 }

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -269,13 +268,7 @@ func (e *caller) request(r execute.Run, u *url.URL, foreign bool, proof http.Hea
 	for _, f := range facts {
 		h[f.Header] = []string{f.Value}
 	}
-	req := &http.Request{
-		Method: e.method, URL: u, Host: host, Header: h, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-	}
-	if body := e.bodyOf(r); body != "" {
-		req.Body, req.ContentLength = io.NopCloser(strings.NewReader(body)), int64(len(body))
-	}
-	return req
+	return newRequest(e.method, u, host, h, e.bodyOf(r))
 }
 
 // redirect returns where the answer sends the call, nil when the answer is the last one.

@@ -1,8 +1,7 @@
 package command
 
 import (
-	"fmt"
-
+	"github.com/solotick/solotick/internal/text"
 	"github.com/solotick/solotick/sidecar/execute"
 )
 
@@ -10,11 +9,8 @@ import (
 // besides those of this process. Arguments and the table's variables are hidden: they may hold secrets.
 func (e *command) lines(r execute.Run) []string {
 	first := e.args[0]
-	switch n := len(e.args) - 1; {
-	case n == 1:
-		first += " with 1 argument"
-	case n > 1:
-		first += fmt.Sprintf(" with %d arguments", n)
+	if n := len(e.args) - 1; n > 0 {
+		first += " with " + text.Plural(n, "argument")
 	}
 	if e.dir != "" {
 		first += " in " + e.dir
