@@ -115,11 +115,9 @@ func parseAct(e redis.XMessage) (Act, bool) {
 		Jobs: []string{t.Job}, Until: rds.FromMillis(t.Until), Tick: rds.FromMillis(t.Tick)}
 	switch made, _ := e.Values["made"].(string); {
 	case made == "":
-	case a.What == "cancel" && !strings.Contains(made, "-"):
-		a.Count = int(rds.Number(made))
-	case a.What == "cancel":
+	case a.What == "cancel" && strings.Contains(made, "-"):
 		a.Runs = strings.Fields(made)
-	case a.Tick.IsZero():
+	case a.What != "cancel" && a.Tick.IsZero():
 		a.Tick = rds.FromMillis(rds.Number(made))
 	default:
 		a.Count = int(rds.Number(made))

@@ -23,13 +23,11 @@ var ErrBadData = errors.New("they were changed in Redis, and are not as a trigge
 func (s *Store) Data(ctx context.Context, id string) (string, error) {
 	reply, err := s.redis.Do(ctx, "get", s.redis.Keys.Data(id))
 	text, _ := reply.(string)
-	if errors.Is(err, redis.Nil) {
+	switch _, bad := CheckData("data", []byte(text)); {
+	case errors.Is(err, redis.Nil):
 		err = ErrNoData
-	}
-	if err == nil {
-		if _, bad := CheckData("data", []byte(text)); bad != nil {
-			err = ErrBadData
-		}
+	case err == nil && bad != nil:
+		err = ErrBadData
 	}
 	if err != nil {
 		return "", fmt.Errorf("reading the data of trigger %s: %w", id, err)
