@@ -156,7 +156,7 @@ func sendTogether(ctx context.Context, rdb redis.UniversalClient, batch []*call,
 	}
 }
 
-// server is the Server of a Redis.
+// server is the client for the server that has the keys: see Redis.Server.
 func (b *batcher) server(ctx context.Context) (redis.UniversalClient, error) {
 	c, ok := b.client.(*redis.ClusterClient)
 	if !ok {

@@ -36,7 +36,8 @@ func Plural(n int, what string) string {
 	return fmt.Sprint(n, " ", what)
 }
 
-// JSON writes a value in one line of JSON. Unlike json.Marshal, it leaves the characters of HTML as they are.
+// JSON writes a value in one line of JSON. Unlike json.Marshal, it leaves the characters of HTML as they are. The value
+// must be one that JSON can write.
 func JSON(value any) string {
 	var b strings.Builder
 	w := json.NewEncoder(&b)

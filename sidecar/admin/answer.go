@@ -25,15 +25,15 @@ type answer struct {
 // except successes, a contract: see docs/api.md.
 type refusal struct {
 	status   int
-	Reason   string        `json:"error"`
+	Message  string        `json:"error"`
 	Hint     string        `json:"hint,omitempty"`
 	Problems []problemJSON `json:"problems,omitempty"`
 }
 
-func (f *refusal) Error() string { return f.Reason }
+func (f *refusal) Error() string { return f.Message }
 
 func refuse(status int, hint, format string, args ...any) *refusal {
-	return &refusal{status: status, Reason: fmt.Sprintf(format, args...), Hint: hint}
+	return &refusal{status: status, Message: fmt.Sprintf(format, args...), Hint: hint}
 }
 
 type problemJSON struct {
@@ -94,10 +94,10 @@ func refusing(err error) *refusal {
 	r := service.RefusalOf(err)
 	f := statuses[r.Kind]
 	if r.Kind == service.Unavailable && errors.Is(err, context.DeadlineExceeded) {
-		f.Reason = "no answer from Redis in time"
+		f.Message = "no answer from Redis in time"
 	}
 	f.status = cmp.Or(f.status, http.StatusServiceUnavailable)
-	f.Reason, f.Hint = cmp.Or(f.Reason, r.Message), cmp.Or(r.Hint, f.Hint)
+	f.Message, f.Hint = cmp.Or(f.Message, r.Message), cmp.Or(r.Hint, f.Hint)
 	for _, p := range r.Problems {
 		f.Problems = append(f.Problems, problemJSON{p.Line, p.Column, p.Message, p.Hint})
 	}

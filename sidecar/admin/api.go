@@ -54,7 +54,7 @@ func API(o Options) http.Handler {
 	}
 	mux.Handle("/", nothing("see docs/api.md; the status page is /"))
 	large := inTurn(mux, func(w http.ResponseWriter, text string) {
-		write(w, &refusal{status: http.StatusServiceUnavailable, Reason: text})
+		write(w, &refusal{status: http.StatusServiceUnavailable, Message: text})
 	})
 	return a.guard(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {

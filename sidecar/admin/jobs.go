@@ -22,7 +22,10 @@ func (a *api) setJob(r *http.Request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	operator, _ := a.as(author{}) // without texts there is nothing to refuse
+	operator, err := a.as(author{})
+	if err != nil {
+		return nil, err
+	}
 	created, err := operator.SetJob(r.Context(), j)
 	if err != nil {
 		return nil, err
@@ -33,7 +36,10 @@ func (a *api) setJob(r *http.Request) (*answer, error) {
 
 func (a *api) deleteJob(r *http.Request) (*answer, error) {
 	name := r.PathValue("job")
-	operator, _ := a.as(author{}) // without texts there is nothing to refuse
+	operator, err := a.as(author{})
+	if err != nil {
+		return nil, err
+	}
 	if err := operator.DeleteJob(r.Context(), name); err != nil {
 		return nil, err
 	}

@@ -33,10 +33,16 @@ func newPage() page {
 
 // contents returns the contents of the matching files, in the order of their names.
 func contents(pattern string) string {
-	names, _ := fs.Glob(files, "page/"+pattern) // a constant
+	names, err := fs.Glob(files, "page/"+pattern)
+	if err != nil {
+		panic(err) // the pattern is a constant
+	}
 	var all strings.Builder
 	for _, name := range names {
-		file, _ := files.ReadFile(name) // the binary holds it
+		file, err := files.ReadFile(name)
+		if err != nil {
+			panic(err) // the binary holds it
+		}
 		all.Write(file)
 	}
 	return all.String()

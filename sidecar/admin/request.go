@@ -81,13 +81,13 @@ func decodeUpTo(r *http.Request, most int64, into any) error {
 	}
 	f := refuse(http.StatusBadRequest, "", "the body is not JSON")
 	if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		f.Reason = "the body must be a JSON object"
+		f.Message = "the body must be a JSON object"
 		wanted := map[bool]string{true: "truth value", false: "text"}[kind.Type.Kind() == reflect.Bool]
 		if field := kind.Field[strings.LastIndexByte(kind.Field, '.')+1:]; field != "" { // without its part
-			f.Reason = fmt.Sprintf("%q must be a %s, not a %s", field, wanted, kind.Value)
+			f.Message = fmt.Sprintf("%q must be a %s, not a %s", field, wanted, kind.Value)
 		}
 	} else if field, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
-		f.Reason = "unknown key " + text.OneLine(field)
+		f.Message = "unknown key " + text.OneLine(field)
 	}
 	return f
 }

@@ -70,8 +70,23 @@ const (
 )
 
 func (s Status) String() string {
-	return [...]string{Succeeded: "succeeded", Failed: "failed", Declined: "declined", NotStarted: "not_started",
-		Observed: "observed", Interrupted: "interrupted", Canceled: "canceled"}[s]
+	switch s {
+	case Succeeded:
+		return "succeeded"
+	case Failed:
+		return "failed"
+	case Declined:
+		return "declined"
+	case NotStarted:
+		return "not_started"
+	case Observed:
+		return "observed"
+	case Interrupted:
+		return "interrupted"
+	case Canceled:
+		return "canceled"
+	}
+	return "status(" + strconv.Itoa(int(s)) + ")"
 }
 
 // Result is the result of an attempt.

@@ -97,7 +97,7 @@ func TestEveryStatusHasAName(t *testing.T) {
 	for s := Succeeded; s <= Canceled; s++ {
 		names[s.String()] = true
 	}
-	if len(names) != 7 || names[""] {
+	if len(names) != 7 || names["status(0)"] || Status(0).String() != "status(0)" {
 		t.Errorf("names: %v", names)
 	}
 }

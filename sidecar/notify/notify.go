@@ -119,7 +119,7 @@ type Pinger struct {
 	mu       sync.Mutex
 	sending  context.Context // of the calls; nil = Run has not begun, or its ctx has ended
 	waiting  []note          // the oldest first
-	busy     map[string]bool // lanes with a note on its way: as many as there are goroutines
+	busy     map[string]bool // lanes with a note on its way
 	dropped  int             // since the last log line about it
 	reported time.Time
 }
@@ -217,9 +217,10 @@ func (p *Pinger) serve(ctx context.Context, n note) {
 	p.mu.Lock()
 	delete(p.busy, n.lane())
 	dropped, left := 0, len(p.waiting)
-	if now := time.Now(); over && err != nil {
+	switch now := time.Now(); {
+	case over && err != nil:
 		p.dropped++
-	} else if !over && p.dropped > 0 && now.Sub(p.reported) >= reportEvery {
+	case !over && p.dropped > 0 && now.Sub(p.reported) >= reportEvery:
 		dropped, p.dropped, p.reported = p.dropped, 0, now
 	}
 	p.start(ctx)

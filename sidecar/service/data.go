@@ -23,11 +23,13 @@ var ErrBadData = errors.New("they were changed in Redis, and are not as a trigge
 func (s *Store) Data(ctx context.Context, id string) (string, error) {
 	reply, err := s.redis.Do(ctx, "get", s.redis.Keys.Data(id))
 	text, _ := reply.(string)
-	switch _, bad := CheckData("data", []byte(text)); {
-	case errors.Is(err, redis.Nil):
+	if errors.Is(err, redis.Nil) {
 		err = ErrNoData
-	case err == nil && bad != nil:
-		err = ErrBadData
+	}
+	if err == nil {
+		if _, bad := CheckData("data", []byte(text)); bad != nil {
+			err = ErrBadData
+		}
 	}
 	if err != nil {
 		return "", fmt.Errorf("reading the data of trigger %s: %w", id, err)

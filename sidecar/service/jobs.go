@@ -16,9 +16,13 @@ import (
 // Together returns the jobs of a table, in its order, and after them the dynamic jobs whose names the table does not
 // have.
 func Together(t *config.Table, dynamic []config.Job) []config.Job {
-	all, named := slices.Clone(t.Jobs), namesOf(t.Jobs)
+	all := slices.Clone(t.Jobs)
+	named := map[string]bool{}
+	for _, j := range t.Jobs {
+		named[j.Name] = true
+	}
 	for _, j := range dynamic {
-		if !slices.Contains(named, j.Name) {
+		if !named[j.Name] {
 			all = append(all, j)
 		}
 	}
