@@ -178,6 +178,11 @@ func lockKeys(to *Lock) []strict.Key {
 }
 
 // common are the keys that defaults can set too.
-func common(keys []strict.Key) []strict.Key {
-	return slices.DeleteFunc(slices.Clone(keys), func(k strict.Key) bool { return !k.Common })
+func common(keys []strict.Key) (common []strict.Key) {
+	for _, k := range keys {
+		if k.Common {
+			common = append(common, k)
+		}
+	}
+	return common
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -141,8 +142,8 @@ func next(jobs []config.Job, after, end time.Time, n int) ([]tickJSON, error) {
 			rows = append(rows, tickJSON{j.Name, at.UTC().Format(time.RFC3339), at.In(zone)})
 		}
 	}
-	slices.SortStableFunc(rows, func(x, y tickJSON) int {
-		return cmp.Or(x.at.Compare(y.at), cmp.Compare(x.Job, y.Job))
+	sort.Slice(rows, func(x, y int) bool {
+		return cmp.Or(rows[x].at.Compare(rows[y].at), cmp.Compare(rows[x].Job, rows[y].Job)) < 0
 	})
 	return rows, nil
 }

@@ -386,12 +386,14 @@ func resultWords(results []service.Entry) string {
 // resultNotes returns a line for each replica whose last run failed or has a detail. Replicas that say the same share
 // one.
 func (s status) resultNotes(results []service.Entry) (notes []string) {
-	results = slices.DeleteFunc(slices.Clone(results), func(e service.Entry) bool { return !e.Failed && e.Detail == "" })
-	alike := func(a, b service.Entry) bool { return a.Outcome == b.Outcome && a.Detail == b.Detail }
-	for _, same := range grouped(results, alike) {
-		e, names := same[0], []string{} // the newest of those that failed
-		for _, e := range same {
-			names = append(names, s.replica(e.Replica))
+	dull := func(e service.Entry) bool { return !e.Failed && e.Detail == "" }
+	results = slices.DeleteFunc(slices.Clone(results), dull)
+	for _, same := range grouped(len(results), func(a, b int) bool {
+		return results[a].Outcome == results[b].Outcome && results[a].Detail == results[b].Detail
+	}) {
+		e, names := results[same[0]], []string{} // the newest of those that failed
+		for _, i := range same {
+			names = append(names, s.replica(results[i].Replica))
 		}
 		note := fmt.Sprintf("%s on %s %s", e.Outcome, strings.Join(names, ", "), ago(s.Now, e.Ended))
 		if e.Detail != "" {
@@ -402,10 +404,10 @@ func (s status) resultNotes(results []service.Entry) (notes []string) {
 	return notes
 }
 
-// grouped groups what is alike. Groups and their elements keep the order of all.
-func grouped[T any](all []T, alike func(a, b T) bool) (groups [][]T) {
-	for _, one := range all {
-		i := slices.IndexFunc(groups, func(group []T) bool { return alike(group[0], one) })
+// grouped groups those of n things that are alike. Groups and their elements keep the order of the things.
+func grouped(n int, alike func(a, b int) bool) (groups [][]int) {
+	for one := range n {
+		i := slices.IndexFunc(groups, func(group []int) bool { return alike(group[0], one) })
 		if i < 0 {
 			i, groups = len(groups), append(groups, nil)
 		}
@@ -446,12 +448,13 @@ func (s status) skipNotes(j config.Job) (notes []string) {
 	skips := slices.DeleteFunc(s.Skips(j.Name), func(k view.Skipped) bool {
 		return last != nil && !k.At.After(last.Ended)
 	})
-	alike := func(a, b view.Skipped) bool { return a.Tick.Equal(b.Tick) && a.Reason == b.Reason }
-	groups := grouped(skips, alike)
+	groups := grouped(len(skips), func(a, b int) bool {
+		return skips[a].Tick.Equal(skips[b].Tick) && skips[a].Reason == skips[b].Reason
+	})
 	for _, same := range groups[:min(len(groups), shownSkips)] {
-		k, names := same[0], []string{} // the newest
-		for _, k := range same {
-			names = append(names, s.replica(k.Replica))
+		k, names := skips[same[0]], []string{} // the newest
+		for _, i := range same {
+			names = append(names, s.replica(skips[i].Replica))
 		}
 		slices.Sort(names)
 		notes = append(notes, fmt.Sprintf("%s: %s, tick %s, by %s",

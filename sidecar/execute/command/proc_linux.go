@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -66,15 +67,15 @@ func parseStat(stat []byte) (p process, err error) {
 	if open < 1 || end < open {
 		return p, errStat
 	}
-	f := bytes.SplitN(bytes.TrimLeft(stat[end+1:], " "), []byte{' '}, 5)
+	f := strings.SplitN(strings.TrimLeft(string(stat[end+1:]), " "), " ", 5)
 	if len(f) < 4 || len(f[0]) != 1 {
 		return p, errStat
 	}
 	var errs [4]error
 	p.state = f[0][0]
 	p.pid, errs[0] = strconv.Atoi(string(bytes.TrimSpace(stat[:open])))
-	p.parent, errs[1] = strconv.Atoi(string(f[1]))
-	p.group, errs[2] = strconv.Atoi(string(f[2]))
-	p.session, errs[3] = strconv.Atoi(string(f[3]))
+	p.parent, errs[1] = strconv.Atoi(f[1])
+	p.group, errs[2] = strconv.Atoi(f[2])
+	p.session, errs[3] = strconv.Atoi(f[3])
 	return p, errors.Join(errs[:]...)
 }
