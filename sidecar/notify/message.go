@@ -29,7 +29,7 @@ type Message struct {
 	Failures    int           `json:"failures,omitempty"`    // ticks in a row that have failed; of Recovered: that had
 	First       time.Time     `json:"-"`                     // of ticks that were missed
 	Count       int           `json:"count,omitempty"`       // of ticks that were missed
-	After       time.Duration `json:"-"`                     // StartedLate: since the tick came due; TakesTooLong: since the run began
+	After       time.Duration `json:"-"`                     // StartedLate: since due; TakesTooLong: since the start
 	Detail      string        `json:"detail,omitempty"`      // why it failed
 	Description string        `json:"description,omitempty"` // what the job is for
 	Owner       string        `json:"owner,omitempty"`       // whom to call
