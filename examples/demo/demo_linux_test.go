@@ -70,7 +70,7 @@ type run struct {
 func begin(t *testing.T, argv ...string) *run {
 	t.Helper()
 	d := &run{t: t, scratch: t.TempDir(), cmd: exec.Command(argv[0], argv[1:]...)}
-	d.cmd.Env = append(os.Environ(), asDemo+"=1", "TMPDIR="+d.scratch)
+	d.cmd.Env = append(os.Environ(), asDemo+"=1", "TMPDIR="+d.scratch, "XDG_RUNTIME_DIR="+d.scratch)
 	return d.begin()
 }
 
@@ -199,7 +199,7 @@ func TestTheDemoOfTheREADMECountsWhatTheAppGot(t *testing.T) {
 		t.Fatal("the README has no command of the demo")
 	}
 	d := &run{t: t, scratch: t.TempDir(), cmd: exec.Command("sh", "-c", "cd ../.. && exec "+command+" --no-kill")}
-	d.cmd.Env, d.cmd.SysProcAttr = append(os.Environ(), "TMPDIR="+d.scratch), &syscall.SysProcAttr{Setpgid: true}
+	d.cmd.Env, d.cmd.SysProcAttr = append(os.Environ(), "TMPDIR="+d.scratch, "XDG_RUNTIME_DIR="+d.scratch), &syscall.SysProcAttr{Setpgid: true}
 	d.begin()
 	for range 10 {
 		d.await(`● fired    `)

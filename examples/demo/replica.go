@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -51,6 +52,7 @@ func start(program, name, table string, events chan<- event) (*replica, error) {
 			r.cmd.Env = append(r.cmd.Env, v)
 		}
 	}
+	r.cmd.Env = append(r.cmd.Env, "XDG_RUNTIME_DIR="+filepath.Dir(table)) // what a replica leaves goes with the table
 	r.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	dieWithParent(r.cmd.SysProcAttr)
 	log, err := r.cmd.StderrPipe()
