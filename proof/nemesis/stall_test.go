@@ -359,6 +359,30 @@ func TestARunOfATickThatWasGivenBackMayBeTriedAgain(t *testing.T) {
 	}
 }
 
+// The run of a tick that was given back may die, too. The run that takes it over belongs to it.
+func TestARunOfATickThatWasGivenBackMayDie(t *testing.T) {
+	for name, c := range map[string]struct {
+		cut  bool
+		want []string
+	}{
+		"given back":   {true, nil},
+		"claimed late": {false, []string{"lost", "started although a newer tick was due"}},
+	} {
+		s := newScene(job{name: "job", every: 5 * time.Second, take: 2 * time.Second, ttl: longLease, again: true})
+		s.to = at(9)
+		s.run(0, 6.116, 8.019, interrupted)
+		s.history[0].at = at(17.5)
+		next := s.run(0, 17.547, 19.548, succeeded)
+		next.Replica, next.Kind, next.Attempt = "r2", "takeover", 2
+		s.history[1].attempt, s.history[1].kind = 2, "takeover"
+		s.strike(killed, "r1", 8.017, 20)
+		if c.cut {
+			s.strike(cut, "r2", -.013, 5.945)
+		}
+		t.Run(name, func(t *testing.T) { s.judged(t, c.want...) })
+	}
+}
+
 func TestExcusesAreCountedWithTheirCause(t *testing.T) {
 	s := newScene(brief)
 	s.fire(0, 2, 3)
