@@ -83,7 +83,7 @@ bench: ## delays, costs, crowds, timers and size beside what is built without So
 	.ci/install redis
 	cd bench && go run . $(FLAGS)
 
-faults: ## ticks doubled, lost, late and early under faults, of Solotick and of six contenders (FLAGS="-faults calm,crash")
+faults: ## ticks doubled, lost, late and early under faults, of Solotick and of seven contenders (FLAGS="-faults calm,crash")
 	.ci/install redis
 	cd bench && go run . -only faults $(FLAGS)
 
