@@ -431,7 +431,10 @@ func (c *court) givenBack(r *run) bool {
 // the claim back once no copy of its question can arrive any more, which is a lease later, and leaves no entry. One
 // that stood still does so when it goes on, and the tick is gone if the next one is due by then.
 func (c *court) unanswered(tick time.Time) bool {
-	if runs := c.byTick[tick]; len(runs) > 0 && !c.givenBack(runs[0]) { // the others follow on the first
+	runs := c.byTick[tick]
+	if slices.ContainsFunc(runs, func(r *run) bool { // a takeover follows on the run before it
+		return !c.givenBack(r) && (r == runs[0] || r.first == 1)
+	}) {
 		return false
 	}
 	return slices.ContainsFunc(c.record.strikes, func(s strike) bool {

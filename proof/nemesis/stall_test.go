@@ -362,19 +362,21 @@ func TestARunOfATickThatWasGivenBackMayBeTriedAgain(t *testing.T) {
 // The run of a tick that was given back may die, too. The run that takes it over belongs to it.
 func TestARunOfATickThatWasGivenBackMayDie(t *testing.T) {
 	for name, c := range map[string]struct {
-		cut  bool
-		want []string
+		cut   bool
+		again int // attempt of the second run
+		want  []string
 	}{
-		"given back":   {true, nil},
-		"claimed late": {false, []string{"lost", "started although a newer tick was due"}},
+		"given back":   {true, 2, nil},
+		"claimed late": {false, 2, []string{"lost", "started although a newer tick was due"}},
+		"claimed anew": {true, 1, []string{"double", "lost"}},
 	} {
 		s := newScene(job{name: "job", every: 5 * time.Second, take: 2 * time.Second, ttl: longLease, again: true})
 		s.to = at(9)
 		s.run(0, 6.116, 8.019, interrupted)
 		s.history[0].at = at(17.5)
 		next := s.run(0, 17.547, 19.548, succeeded)
-		next.Replica, next.Kind, next.Attempt = "r2", "takeover", 2
-		s.history[1].attempt, s.history[1].kind = 2, "takeover"
+		next.Replica, next.Kind, next.Attempt = "r2", "takeover", c.again
+		s.history[1].attempt, s.history[1].kind = c.again, "takeover"
 		s.strike(killed, "r1", 8.017, 20)
 		if c.cut {
 			s.strike(cut, "r2", -.013, 5.945)
