@@ -29,7 +29,7 @@ func keysOf(path ...string) []strict.Key {
 }
 
 // sections of the reference are named by the mappings whose keys they list.
-var sections = strings.Fields(`ready links calendars
+var sections = strings.Fields(`ready calendars
 	redis redis.sentinel redis.cluster redis.identity redis.identity.aws redis.tls
 	jobs jobs.every jobs.http jobs.http.headers jobs.http.tls jobs.http.sign jobs.http.async jobs.exec jobs.retry jobs.lock
 	jobs.trigger jobs.notify jobs.notify.change`)
@@ -156,7 +156,7 @@ func TestExamplesOfKeysMakeATable(t *testing.T) {
 	env := func(name string) (string, bool) { return "x", true }
 	text := examples("", blank.Root) +
 		"redis:\n" + examples("  ", slices.DeleteFunc(slices.Clone(keysOf("redis")), func(k strict.Key) bool { return strings.HasPrefix(k.Name, "passwordF") })) + "  tls:\n" + examples("    ", keysOf("redis", "tls")) +
-		"ready:\n" + examples("  ", keysOf("ready")[2:]) + "links:\n" + examples("  ", keysOf("links")) +
+		"ready:\n" + examples("  ", keysOf("ready")[2:]) +
 		"calendars:\n  holidays:\n" + examples("    ", keysOf("calendars")) +
 		"  tradingDays: {cron: \"* * * * MON-FRI\"}\n" +
 		"defaults:\n" + examples("  ", keysOf("defaults")) +

@@ -39,7 +39,7 @@ func TestEveryValueCountsInTheHash(t *testing.T) {
 		{"hc.example.com/1", "hc.example.com/2"}, {"ping/${TOKEN}", "ping/x"},
 		{"before ten", "before noon"}, {"team-invoices", "team-bills"}, {"owner: team-billing", "owner: team-money"},
 		{"#failed", "#late"}, {"http://wiki.example.com/", "http://wiki.example.com/billing"}, {"tier: silver", "tier: bronze"},
-		{"cost_centre", "cost_center"}, {"area: money", "area: cash"}, {"q?run=", "r?run="}, {"{tick}/{replica}", "{tick}"},
+		{"cost_centre", "cost_center"}, {"area: money", "area: cash"},
 		{"/run/tokens", "/run/other"}, {"Token ", "Key "}, {"X-App", "X-Application"}, {"app/roots", "app/ca"}, {"app/crt", "app/cert"},
 		{"app/private", "app/key"}, {"serverName: app", "serverName: it"}, {"/run/secrets/whsec", "/run/secrets/hmac"},
 	} {

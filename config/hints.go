@@ -49,7 +49,7 @@ var filled = map[string]string{
 	"exec": `{command: ["/bin/tool", "--fast"]}`, "retry": "{limit: 3}", "lock": "{ttl: 30s}",
 	"sentinel": "{master: mymaster, addrs: [sentinel-0:26379]}", "cluster": "{addrs: [redis-0:6379]}",
 	"tls": "{caFile: /etc/tls/ca.pem}", "sign": "{secretFile: /run/secrets/whsec}",
-	"defaults": "{timeout: 10m}", "links": `{logs: "https://logs.example.com/search?q={run}"}`,
+	"defaults": "{timeout: 10m}",
 }
 
 // otherKeys has the hints for keys of other tools, below the mapping in which people write them.

@@ -39,8 +39,6 @@ func (d *decoder) tableKeys() []strict.Key {
 			Form: strict.Form{Choice: []string{"url", "tcp", "exec"}, Chosen: true},
 			Also: "readinessProbe readiness health",
 			Doc:  "how to ask the app whether it is ready: while it is not, this replica leaves ticks to the others"},
-		{Name: "links", Type: strict.Mapping(linkKeys(&t.Links)), Also: "deepLinks dashboards",
-			Doc: "where other tools show a run, for the status page"},
 		{Name: "calendars", Type: calendarsInto(&t.Calendars, d.calendars),
 			Form: strict.Form{Names: calendarForm.Pattern}, Named: true, Also: "holidays calendar",
 			Doc: "sets of whole days by name, for `exclude` and `include` of jobs, see [Calendars](calendars.md)"},

@@ -67,11 +67,6 @@ func TestEveryKeyEndsUpInItsPlace(t *testing.T) {
 		TLS: &TLS{"/etc/tls/ca.pem", "/etc/tls/tls.crt", "/etc/tls/tls.key", "redis"},
 	})
 
-	equal(t, "links", table.Links, Links{
-		Logs:   "https://logs.example.com/q?run={run}&from={from}&to={to}#live",
-		Traces: "https://traces.example.com/{service}/{job}/{tick}/{replica}",
-	})
-
 	first, second := table.Jobs[0], table.Jobs[1]
 	if first.Schedule == nil || first.Schedule.String() != "0 9 * * MON-FRI" {
 		t.Fatalf("schedule is %v", first.Schedule)

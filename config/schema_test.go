@@ -142,7 +142,6 @@ func TestAVariableCanStandForEveryValue(t *testing.T) {
 // beyondTheSchema are the bad tables that are good for the schema, and why it cannot know better.
 var beyondTheSchema = map[string]string{
 	"admin-from-variable":                "a variable",
-	"links-from-variable":                "a variable",
 	"redis-url-from-variable":            "a variable",
 	"schedule-from-variable":             "a variable",
 	"variable-malformed":                 "a variable",

@@ -12,7 +12,6 @@ const secretive = `service: billing
 redis:
   url: redis://app:KANARIENVOGEL@redis:6379/0
 ready: {exec: [/bin/ready, "--token=KANARIENVOGEL"]}
-links: {logs: "https://logs/{run}"}
 defaults: {timeout: 5m, notify: {url: "https://h/KANARIENVOGEL"}}
 jobs:
   - name: invoices

@@ -25,7 +25,6 @@ type Table struct {
 	ShutdownGrace time.Duration // default 25s
 	MaxRunning    int           // runs at once on this replica, to 10000; 0 = no limit, -1 = none: the table is broken
 	Ready         *Ready        // nil = the app counts as ready
-	Links         Links         `json:",omitzero"`  // of the status page to other tools
 	Calendars     Calendars     `json:",omitempty"` // that jobs may name
 	Jobs          []Job         // in the order of the file
 	Warnings      []Problem     // what is odd but no error, sorted by position
@@ -352,12 +351,6 @@ type Days struct {
 	Every      schedule.Every `json:",omitzero"`
 	Sums       []string       `json:",omitempty"` // of what the calendars say: those of Exclude, then of Include
 }
-
-// Links says where other tools show a run; "" = nowhere.
-type Links struct{ Logs, Traces Link }
-
-// Link is the URL of a page about a run, with names in braces in place of what differs from run to run.
-type Link string
 
 // Embedded is the redis.url of the store inside Solotick itself, for trials on one machine.
 const Embedded = "embedded"

@@ -101,7 +101,7 @@ func (a *app) history(ctx context.Context, op *operator, q service.Search, n int
 		return err
 	}
 	if a.output == "json" {
-		return a.printJSON(view.NewEntries(entries, op.Table()))
+		return a.printJSON(view.NewEntries(entries))
 	}
 	g := a.grid([]int{1, 6}, "TICK", "JOB", "KIND", "OUTCOME", "TOOK", "ENDED", "REPLICA")
 	shown := view.Fold(entries, n)

@@ -71,7 +71,7 @@ func (a *app) asked(ctx context.Context, op *operator, due lock.Due, before []se
 		}
 		return err
 	}
-	made := view.NewEntry(*entry, op.Table())
+	made := view.NewEntry(*entry)
 	result.Result = &made
 	said := fmt.Sprintf("%s on %s", made.Outcome, made.Replica)
 	if made.DurationMS > 0 {

@@ -106,9 +106,9 @@ func (a *api) runs(r *http.Request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	size, rows, table := 0, []json.RawMessage{}, a.Replica.Table()
+	size, rows := 0, []json.RawMessage{}
 	for _, e := range entries {
-		row, _ := json.Marshal(view.NewEntry(e, table)) // never fails
+		row, _ := json.Marshal(view.NewEntry(e)) // never fails
 		if size += len(row); size > maxHistory {
 			break
 		}

@@ -131,18 +131,6 @@ func TestThatRedisIsAwayIsSaid(t *testing.T) {
 	}
 }
 
-func TestRunsAreShownWithTheLinksOfTheTable(t *testing.T) {
-	w := newWorld(t)
-	w.table.Links.Logs = "https://logs.example.com/{service}/{job}?from={from}"
-	w.ran("reports", 0, service.Entry{Outcome: "succeeded"})
-	const want = `"links":{"logs":"https://logs.example.com/billing/reports?from=1806218340000"}`
-	for _, target := range []string{"/v1/runs", "/v1/status", "/v1/jobs/reports"} {
-		if got := w.ask("GET", target, "").Body.String(); !strings.Contains(got, want) {
-			t.Errorf("%s: no %s in %s", target, want, got)
-		}
-	}
-}
-
 // Twelve readers of a full history at once ended a replica of 64 MiB.
 func TestOneRequestAtATimeReadsMuchAndNoOtherWaitsForIt(t *testing.T) {
 	w := newWorld(t)

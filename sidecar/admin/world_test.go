@@ -45,7 +45,7 @@ type world struct {
 	idle     error
 	trouble  *view.Trouble
 	own      map[string]service.Ledger
-	reads    func() // is called when the API asks for the table; nil = nothing is
+	reads    func() // is called when the API asks for the jobs; nil = nothing is
 }
 
 var morning = time.Date(2027, 3, 28, 7, 20, 0, 0, time.UTC)
@@ -77,13 +77,13 @@ func newWorld(t testing.TB) *world {
 	return w
 }
 
-func (w *world) Table() *config.Table {
+func (w *world) Jobs() []config.Job {
 	if w.reads != nil {
 		w.reads()
 	}
-	return w.table
+	return w.table.Jobs
 }
-func (w *world) Jobs() []config.Job              { return w.table.Jobs }
+func (w *world) Table() *config.Table            { return w.table }
 func (w *world) Drain(ctx context.Context) error { return w.drain(ctx) }
 func (w *world) WhyIdle() error                  { return w.idle }
 func (w *world) RedisTrouble() *view.Trouble     { return w.trouble }

@@ -61,5 +61,5 @@ func NewRedis(address string, t *Trouble) Redis {
 func NewOwnJob(t *config.Table, j config.Job, own service.Ledger, now time.Time) OwnJob {
 	l := &Look{Table: t, Now: now}
 	return OwnJob{j.Name, j.Schedule.String(), j.TimeZone, string(j.Guarantee), j.Suspend, Stamp(l.Next(j)),
-		l.runs(j.Name, own.Running), l.entry(own.Last)}
+		newRuns(own.Running), entry(own.Last)}
 }

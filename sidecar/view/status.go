@@ -81,7 +81,6 @@ type Run struct {
 	Attempt  int    `json:"attempt"`
 	Since    string `json:"since"`
 	LeaseEnd string `json:"leaseEnd,omitempty"`
-	Links    Links  `json:"links,omitzero"`
 }
 
 // Waiting is a due member: a tick that waits to be run, beside the schedule.
@@ -147,19 +146,16 @@ type Entry struct {
 	First      string `json:"first,omitempty"`     // of several ticks: tick is the last one
 	Ticks      int    `json:"ticks,omitempty"`     // how many were not fired; 0 = it is a run
 	DataBytes  int    `json:"dataBytes,omitempty"` // of the data that a trigger brought; 0 = none, or not known
-	Links      Links  `json:"links,omitzero"`
 }
 
-// NewEntry returns an entry of the history in JSON, with the links of the table.
-func NewEntry(e service.Entry, t *config.Table) Entry {
+// NewEntry returns an entry of the history in JSON.
+func NewEntry(e service.Entry) Entry {
 	return Entry{e.Job, Stamp(e.Tick), e.Run, e.Replica, e.Kind, e.Attempt, e.Outcome, e.Failed, Stamp(e.Ended),
-		e.Took.Milliseconds(), e.Detail, Stamp(e.First), e.Count, max(e.Data, 0), linksOf(t, e)}
+		e.Took.Milliseconds(), e.Detail, Stamp(e.First), e.Count, max(e.Data, 0)}
 }
 
-// NewEntries returns entries of the history in JSON, in their order, with the links of the table; never null.
-func NewEntries(entries []service.Entry, t *config.Table) []Entry {
-	return each(entries, func(e service.Entry) Entry { return NewEntry(e, t) })
-}
+// NewEntries returns entries of the history in JSON, in their order; never null.
+func NewEntries(entries []service.Entry) []Entry { return each(entries, NewEntry) }
 
 // Status returns the look in JSON.
 func (l *Look) Status() Status {
@@ -173,19 +169,18 @@ func (l *Look) replica(r service.Replica) Replica {
 		r.Ready == "" && !silent, r.Ready, r.Reload, silent, l.Twins(r), Stamp(r.Seen)}
 }
 
-func (l *Look) runs(job string, live []service.RunState) []Run {
+func newRuns(live []service.RunState) []Run {
 	return each(live, func(r service.RunState) Run {
-		return Run{Stamp(r.Tick), r.Run, r.Replica, r.Kind, r.Attempt, Stamp(r.Since), Stamp(r.LeaseEnd),
-			liveLinks(l.Table, job, r, l.Now)}
+		return Run{Stamp(r.Tick), r.Run, r.Replica, r.Kind, r.Attempt, Stamp(r.Since), Stamp(r.LeaseEnd)}
 	})
 }
 
 // entry returns an entry of the history in JSON; nil if there is none.
-func (l *Look) entry(e *service.Entry) *Entry {
+func entry(e *service.Entry) *Entry {
 	if e == nil {
 		return nil
 	}
-	shown := NewEntry(*e, l.Table)
+	shown := NewEntry(*e)
 	return &shown
 }
 
@@ -197,14 +192,14 @@ func (l *Look) job(j config.Job) Job {
 	}
 	out := Job{Job: j.Name, Schedule: schedule, TimeZone: j.TimeZone, Dynamic: j.Dynamic,
 		Guarantee: string(j.Guarantee), Registered: known, Suspended: j.Suspend, Next: Stamp(l.Next(j)),
-		Running: l.runs(j.Name, state.Running),
+		Running: newRuns(state.Running),
 		Health:  l.Health(j), Failures: state.Streak, FailingSince: Stamp(state.FailingSince),
 		LastSuccess: Stamp(state.LastSuccess), LastFailure: Stamp(state.LastFailure),
 		Overdue: Stamp(l.Overdue(j)), MissedToday: state.MissedToday,
 		Description: j.Description, Owner: j.Owner, Runbook: j.Runbook, Labels: j.Labels}
-	out.Last, out.LastScheduled, out.Missed = l.entry(l.Last(j)), l.entry(l.LastScheduled(j)), l.entry(state.Missed)
+	out.Last, out.LastScheduled, out.Missed = entry(l.Last(j)), entry(l.LastScheduled(j)), entry(state.Missed)
 	if results := l.Results(j); len(results) > 0 {
-		out.Results = NewEntries(results, l.Table)
+		out.Results = NewEntries(results)
 	}
 	out.Waiting = each(state.Waiting, func(w lock.Due) Waiting { return Waiting{Stamp(w.Tick), w.Kind, w.Attempt} })
 	out.Skips = each(l.Skips(j.Name), func(k Skipped) Skip {

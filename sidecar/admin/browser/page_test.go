@@ -330,8 +330,6 @@ func TestAnOpenRowTellsWhatTheJobIsForAndWhomToCall(t *testing.T) {
 	}
 	leads(row("sync-ledger", ".more dd a"), "https://wiki.example.com/ledger?a=<b>#fails", "https://wiki.example.com/ledger?a=%3Cb%3E#fails")
 	w.shows(row("sync-ledger", ".more ol"), "succeeded")
-	leads(row("sync-ledger", ".more li a"), "logs", "https://logs.example.com/sync-ledger?q="+s.state("sync-ledger").Last.Run)
-	leads(row("poll-mailbox", ".more dd a"), "logs", "https://logs.example.com/poll-mailbox?q="+s.state("poll-mailbox").Running[0].Run)
 	if labels := w.text(row("poll-mailbox", ".more dl")); strings.Contains(labels, "Description") || strings.Contains(labels, "Labels") {
 		t.Errorf("of a job of which nothing is told: %s", labels)
 	}

@@ -115,7 +115,7 @@ func newScene(t *testing.T, m mood, names ...string) *scene {
 	s.rdb = lock.NewClient(redis.UniversalOptions{Addrs: []string{s.mini.Addr()}}, 10*time.Second)
 	t.Cleanup(func() { _ = s.rdb.Close() })
 	var text strings.Builder
-	text.WriteString("service: billing\nlinks: {logs: \"https://logs.example.com/{job}?q={run}\"}\njobs:\n")
+	text.WriteString("service: billing\njobs:\n")
 	for _, a := range acts {
 		fmt.Fprintf(&text, "  - {name: %s, %s, http: {url: \"http://127.0.0.1:8080/jobs\"}}\n", a.name, a.keys)
 	}

@@ -59,7 +59,6 @@ function link(url, text) {
   a.rel = 'noopener noreferrer';
   return a;
 }
-const linksOf = run => Object.entries(run.links ?? {}).map(([name, url]) => link(url, name));
 
 function button(cls, text, label, run) {
   const b = make('button', cls, text);
@@ -91,7 +90,7 @@ function showMore(r, j) {
     fact('Labels', ...Object.entries(j.labels ?? {}).map(([name, text]) => `${name}: ${text}`));
     fact('Job', r.told.target);
     fact('Settings', r.told.settings ?? 'guarantee ' + j.guarantee);
-    fact('Running', ...j.running.map(e => make('span', '', `tick ${formatTime(when(e.tick))} on ${e.replica}, ${kind(e.kind, e.attempt)}, run `, runId(e.run), ...linksOf(e),
+    fact('Running', ...j.running.map(e => make('span', '', `tick ${formatTime(when(e.tick))} on ${e.replica}, ${kind(e.kind, e.attempt)}, run `, runId(e.run),
       button('', 'Cancel this run', 'Cancel the run of ' + j.job + ' on ' + e.replica, () => openCancel(j.job, e.run)))));
     fact('Missed', j.missed && missedWords(j.missed));
     fact('Skipped', ...known.slice(0, 5).map(skipWords));
@@ -101,7 +100,7 @@ function showMore(r, j) {
       const t = when(e.tick), zone = local(t, j.timeZone), text = runWords(e), said = r.whys.get(e.tick);
       const tick = button('tick', formatTime(t), `Why? What became of tick ${formatTime(t)} of ${j.job}`, () => why(r, j, e.tick));
       return make('li', '', make('span', '', tick, zone && make('span', 'small', zone)), make('span', 'outcome ' + look(e), outcome(e.outcome)), make('span', '', took(e.durationMs)),
-        make('span', '', kind(e.kind, e.attempt)), make('span', '', e.replica, ' ', e.run && runId(e.run), ...linksOf(e)),
+        make('span', '', kind(e.kind, e.attempt)), make('span', '', e.replica, ' ', e.run && runId(e.run)),
         make('span', 'again', e.failed && e.kind !== 'manual' && e.kind !== 'timer' && j.guarantee !== 'every-replica' &&
           button('', 'Rerun', `Rerun tick ${formatTime(t)} of ${j.job}`, () => openRerun(j.job, e.tick))),
         text ? make('span', 'text', text) : null, said ? make('span', 'told', said) : null);
