@@ -47,8 +47,7 @@ http: {url: "http://127.0.0.1:8080/remind-all"}
 }
 
 // before names the example that must run before another one.
-var before = map[string]string{"timer list": "timer set", "timer rm": "timer set", "job list": "job apply", "job rm": "job apply",
-	"job get": "job apply", "timer get": "timer set"}
+var before = map[string]string{"timer list": "timer set", "timer rm": "timer set", "job list": "job apply", "job rm": "job apply"}
 
 // drainedReplica answers like a replica that was asked to drain.
 func drainedReplica(t *testing.T) (admin string) {
@@ -96,8 +95,8 @@ func examples(t *testing.T) map[string]example {
 
 func TestTheDocumentedJSONIsWhatIsPrinted(t *testing.T) {
 	all := examples(t)
-	want := []string{"backfill", "cancel", "doctor", "drain", "events", "history", "job apply", "job get", "job list", "job rm", "next", "next --explain", "pause", "purge", "rerun", "resume", "status",
-		"timer get", "timer list", "timer rm", "timer set", "trigger", "try", "validate", "version", "why"}
+	want := []string{"backfill", "cancel", "doctor", "drain", "events", "history", "job apply", "job list", "job rm", "next", "next --explain", "pause", "purge", "rerun", "resume", "status",
+		"timer list", "timer rm", "timer set", "trigger", "try", "validate", "version", "why"}
 	if got := slices.Sorted(maps.Keys(all)); !slices.Equal(got, want) {
 		t.Fatalf("the document has sections for %v, want %v", got, want)
 	}

@@ -31,7 +31,7 @@ job in the table.`,
 		Args: subcommand,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(a.jobApplyCommand(), a.jobGetCommand(), a.jobListCommand(), a.jobRmCommand())
+	c.AddCommand(a.jobApplyCommand(), a.jobListCommand(), a.jobRmCommand())
 	return c
 }
 
@@ -187,25 +187,6 @@ func (a *app) listJobs(ctx context.Context, op *operator, _ []string) error {
 		g.add(j.Name, j.Schedule.String(), j.TimeZone, shown)
 	}
 	return a.answer(rows, g.lines()...)
-}
-
-func (a *app) jobGetCommand() *cobra.Command {
-	return a.outputFlag(&cobra.Command{
-		Use:   "get NAME",
-		Short: "Show the definition of a dynamic job",
-		Long: `Show the definition of a dynamic job, in JSON that job apply -f accepts. It includes the job's headers
-and body, with any secrets in them.`,
-		Example: `  solotick job get -c table.yaml remind-customers >remind.json
-  solotick job apply -c table.yaml -f remind.json`,
-		Args: oneJob,
-		RunE: a.onRedis(func(ctx context.Context, op *operator, args []string) error {
-			j, err := op.Made(ctx, args[0])
-			if err != nil {
-				return err
-			}
-			return a.printJSON(view.Definition(j))
-		}),
-	})
 }
 
 func (a *app) jobRmCommand() *cobra.Command {

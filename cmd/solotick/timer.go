@@ -26,7 +26,7 @@ keeps the timer. Setting the same id again replaces the pending timer.`,
 		Args: subcommand,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(a.timerSetCommand(), a.timerGetCommand(), a.timerListCommand(), a.timerRmCommand())
+	c.AddCommand(a.timerSetCommand(), a.timerListCommand(), a.timerRmCommand())
 	return c
 }
 
@@ -63,8 +63,8 @@ func (a *app) timerSetCommand() *cobra.Command {
 		Long: `One of the replicas sends the request once, at the given time or after the given duration. Setting the
 same id again replaces the pending timer. An id whose request was sent within the last day is refused.
 
-With -f the file holds the whole timer, as timer get shows it and docs/api.md describes it. If its time has passed, the
-request is sent at once.`,
+With -f the file holds the whole timer in JSON, as docs/api.md describes it. If its time has passed, the request is sent
+at once.`,
 		Example: `  solotick timer set -c table.yaml invoice-4711 --after 48h --url http://127.0.0.1:8080/remind
   solotick timer set -c table.yaml invoice-4711 --at 2027-03-30T08:00:00Z --url http://127.0.0.1:8080/remind \
     --header 'Content-Type: application/json' --body '{"invoice": 4711}'
@@ -169,25 +169,6 @@ func (a *app) setTimer(ctx context.Context, op *operator, id string, source []by
 	said := map[bool]string{true: "set", false: "replaced"}[created]
 	return a.answer(view.NewTimer(t.ID, t.At),
 		fmt.Sprintf("%s %s: at %s, in %s", said, t.ID, formatTime(t.At), untilDue(op.now(), t.At)))
-}
-
-func (a *app) timerGetCommand() *cobra.Command {
-	return a.outputFlag(&cobra.Command{
-		Use:   "get ID",
-		Short: "Show a pending timer as it was set",
-		Long: `Show a pending timer as it was set, in JSON that timer set -f accepts. The request's headers and body are
-included, with any secrets in them.`,
-		Example: `  solotick timer get -c table.yaml invoice-4711 >timer.json
-  solotick timer set -c table.yaml invoice-4711 -f timer.json`,
-		Args: oneID,
-		RunE: a.onRedis(func(ctx context.Context, op *operator, args []string) error {
-			source, _, err := op.Timer(ctx, args[0])
-			if err != nil {
-				return err
-			}
-			return a.printJSON(json.RawMessage(source))
-		}),
-	})
 }
 
 func (a *app) timerListCommand() *cobra.Command {

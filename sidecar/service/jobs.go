@@ -252,22 +252,6 @@ func matching(jobs []config.Job, pattern string) ([]string, error) {
 	return names, nil
 }
 
-// Made returns the dynamic job of that name.
-func (o *Operator) Made(ctx context.Context, name string) (config.Job, error) {
-	jobs, err := o.Jobs(ctx)
-	if err != nil {
-		return config.Job{}, err
-	}
-	i := slices.IndexFunc(jobs, func(j config.Job) bool { return j.Name == name })
-	switch {
-	case i < 0:
-		return config.Job{}, o.notMade(name)
-	case !jobs[i].Dynamic:
-		return config.Job{}, refuse(InTable, "job %q is defined in the table: look there", name)
-	}
-	return jobs[i], nil
-}
-
 // notMade is the refusal of a name that no dynamic job has.
 func (o *Operator) notMade(name string) *Refusal {
 	r := refuse(NotMade, "there is no dynamic job %q", name)

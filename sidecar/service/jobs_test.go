@@ -87,15 +87,3 @@ func TestEachJobIsPickedOnce(t *testing.T) {
 		refused(t, err, Partial, "not all jobs are known here: there is no table", "")
 	}
 }
-
-func TestOnlyAJobOutsideTheTableHasADefinitionOfItsOwn(t *testing.T) {
-	jobs := append(table(t).Jobs, config.Job{Name: "made", Dynamic: true})
-	o := &Operator{Table: func() *config.Table { return table(t) }, AtWork: func() []config.Job { return jobs }}
-	if j, err := o.Made(t.Context(), "made"); err != nil || j.Name != "made" {
-		t.Errorf("%+v, %v", j, err)
-	}
-	_, err := o.Made(t.Context(), "reports")
-	refused(t, err, InTable, `job "reports" is defined in the table: look there`, "")
-	_, err = o.Made(t.Context(), "quite-another")
-	refused(t, err, NotMade, `there is no dynamic job "quite-another"`, "")
-}
