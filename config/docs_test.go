@@ -32,7 +32,7 @@ func keysOf(path ...string) []strict.Key {
 var sections = strings.Fields(`ready calendars
 	redis redis.sentinel redis.cluster redis.identity redis.identity.aws redis.tls
 	jobs jobs.every jobs.http jobs.http.headers jobs.http.tls jobs.http.sign jobs.http.async jobs.exec jobs.retry jobs.lock
-	jobs.trigger jobs.notify jobs.notify.change`)
+	jobs.notify jobs.notify.change`)
 
 // rows writes the keys as the reference has them.
 func rows(name string, keys []strict.Key) string {

@@ -90,7 +90,7 @@ func TestWhatTheAPICannotTakeIsExplained(t *testing.T) {
 			"body:1:14: job \"a\": schedule \"61 * * * *\": minute \"61\": 61 is out of range: allowed are 0-59\n" +
 				"body:1:67: job \"a\": unknown key \"url\" | \"url\" belongs under http\n" +
 				"body:1:79: job \"a\": unknown key \"redis\" | allowed here: name, schedule, timeZone, http, timeout, guarantee, " +
-				"concurrencyPolicy, concurrency, missed, startingDeadline, startRetries, retry, lock, jitter, start, end, suspend, observe, reserved, priority, trigger, every, description, owner, runbook, labels"},
+				"concurrencyPolicy, concurrency, missed, startingDeadline, startRetries, retry, lock, jitter, start, end, suspend, observe, reserved, priority, every, description, owner, runbook, labels"},
 		{"job", "a", `{"schedule": "@daily", "http": {"url": "https://127.0.0.1/x", "tls": {"caFile": "/x"}, "sign": {"secretFile": "/x"}, "headers": {"A": {"file": "/x"}}}}`,
 			"body:1:63: job \"a\": http: \"tls\" is for jobs of the table alone | put a job that needs it into the table\n" +
 				"body:1:88: job \"a\": http: \"sign\" is for jobs of the table alone | put a job that needs it into the table\n" +

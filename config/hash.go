@@ -61,10 +61,9 @@ func (t *Table) hash(references [][2]string) string {
 		Retry                       Retry
 		Lock                        Lock
 		Reserved                    bool
-		Observe                     bool    `json:",omitzero"` // without it, the hash is that of versions that lack it
-		Concurrency                 int     `json:",omitzero"` // the same
-		Priority                    int     `json:",omitzero"` // the same
-		Trigger                     Trigger `json:",omitzero"` // the same
+		Observe                     bool `json:",omitzero"` // without it, the hash is that of versions that lack it
+		Concurrency                 int  `json:",omitzero"` // the same
+		Priority                    int  `json:",omitzero"` // the same
 	}
 	open := newJSONHash()
 	open.text("[").json(t.Service).text(",").json(t.Clock).text(",").json(t.ShutdownGrace).text(",").json(t.MaxRunning)
@@ -72,7 +71,7 @@ func (t *Table) hash(references [][2]string) string {
 		j := &t.Jobs[i]
 		open.text(",").json(job{j.Name, j.Fingerprint, j.TimeZone, j.Timeout, j.StartingDeadline, j.Guarantee,
 			j.ConcurrencyPolicy, j.Missed, j.StartRetries, j.Retry, j.Lock, j.Reserved, j.Observe, j.Concurrency,
-			j.Priority, j.Trigger})
+			j.Priority})
 	}
 	open.text("]")
 	shared, secret := *t, newJSONHash()

@@ -124,21 +124,11 @@ func jobKeys(to *draft, known calendars) []strict.Key {
 			Example: "10", Form: strict.Form{Most: mostPriority}, Show: strict.Shown, Also: "weight",
 			Doc: "among ticks that wait on a replica for one of its `maxRunning` slots, the highest goes first; " +
 				"at most 100; see [Slots](#slots)"},
-		{Name: "trigger", Type: strict.Mapping(triggerKeys(&to.Trigger)), Also: "parameters params inputs",
-			Doc: "what a run by hand may bring along, see [Data of a run by hand](#data-of-a-run-by-hand)"},
 		{Name: "notify", Type: strict.Mapping(notifyKeys(to)),
 			Common: true, Also: "ping webhook healthchecks onSuccess onFailure",
 			Doc: "URLs to ping when runs start and end, for a dead man's switch; " +
 				"messages for people when something changes"},
 	}, dayKeys(to, known), aboutKeys(&to.Job))
-}
-
-func triggerKeys(to *Trigger) []strict.Key {
-	return []strict.Key{
-		{Name: "data", Type: strict.Bool(&to.Data), Default: "false",
-			Example: "true", Show: strict.Shown, Also: "body payload input json",
-			Doc: "lets `solotick trigger --data` and the API give the run JSON of at most 64 KiB"},
-	}
 }
 
 func retryKeys(to *Retry) []strict.Key {

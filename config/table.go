@@ -94,12 +94,11 @@ type Job struct {
 	Start, End        time.Time     // zero = no bound
 	Days              Days          `json:",omitzero"` // which ticks of its schedule it has; the zero value = all
 	Suspend           bool
-	Observe           bool    `json:",omitzero"` // its ticks are taken, and nothing is called
-	Priority          int     `json:",omitzero"` // among what waits for a slot, from 0 to 100, the highest first
-	Reserved          bool    // its runs do not count against MaxRunning and never wait for it
-	Trigger           Trigger `json:",omitzero"` // what a run by hand may bring along
-	Notify            string  // the URL that is pinged when a run starts or ends; may hold secrets; "" = none
-	Change            Change  `json:",omitzero"` // notify.change; zero = no messages
+	Observe           bool   `json:",omitzero"` // its ticks are taken, and nothing is called
+	Priority          int    `json:",omitzero"` // among what waits for a slot, from 0 to 100, the highest first
+	Reserved          bool   // its runs do not count against MaxRunning and never wait for it
+	Notify            string // the URL that is pinged when a run starts or ends; may hold secrets; "" = none
+	Change            Change `json:",omitzero"` // notify.change; zero = no messages
 	// Facts about the job, for people. A job without it keeps the hash that it had before these fields came.
 	Description string            `json:",omitempty"` // one line
 	Owner       string            `json:",omitempty"` // one line
@@ -167,14 +166,6 @@ func (r Retry) After(code int) bool {
 	}
 	return covers(r.On, code)
 }
-
-// Trigger says what a run by hand may bring along.
-type Trigger struct {
-	Data bool // JSON for the job, of at most MaxData bytes
-}
-
-// MaxData bounds the data of a run by hand, in bytes.
-const MaxData = 64 << 10
 
 // Lock tunes a job's lock.
 type Lock struct {

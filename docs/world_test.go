@@ -43,7 +43,6 @@ jobs:
   - name: tidy-up
     schedule: "0 ${NIGHT:-3} * * *"
     http: {url: "http://127.0.0.1:8080/jobs/tidy-up"}
-    trigger: {data: true}
 `
 
 // longJob is a job that a page can add to the table. Its app accepts the run, and never reports.

@@ -48,7 +48,6 @@ type Claim struct {
 	// is handed on. A kind is schedule (the default), catchup, handover, takeover, manual, backfill or timer.
 	Kind    string
 	Key     string // of its Due: it goes where the kind goes
-	Data    string // of its Due: it goes where the kind goes. A run with data has no key
 	Attempt int    // from 1
 	Retries int    // how many attempts may follow in the same run: a replica that takes it over counts on behind them
 	Rounds  int    // how often all replicas have refused to start the tick
@@ -149,7 +148,7 @@ func (c *Claim) record() string {
 	if c.Again {
 		again = 1
 	}
-	return fmt.Sprintf("%s %d %s %d %d %d %d %d %s", c.Policy, c.TTL.Milliseconds(), kindText(c.Kind, c.Key, c.Data),
+	return fmt.Sprintf("%s %d %s %d %d %d %d %d %s", c.Policy, c.TTL.Milliseconds(), kindText(c.Kind, c.Key),
 		c.Attempt, c.Retries, c.Rounds, c.Deaths, again, c.Replica)
 }
 

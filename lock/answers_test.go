@@ -122,7 +122,7 @@ func TestWhoRefusedATickIsSaid(t *testing.T) {
 func TestWhatNoReplicaCouldClaimIsNoDueMember(t *testing.T) {
 	good := Due{Tick: at(1), Job: "a", Kind: "manual", Attempt: 1, Nonce: "n"}
 	for what, spoil := range map[string]func(*Due){
-		"": func(*Due) {}, "data": func(d *Due) { d.Data = "id" }, "one that refused it": func(d *Due) { d.Refused = []string{"b"} },
+		"": func(*Due) {}, "one that refused it": func(d *Due) { d.Refused = []string{"b"} },
 		"the last tick": func(d *Due) { d.Tick = at(endOfTime - 1) }, "a key": func(d *Due) { d.Kind, d.Key = "backfill", "k" },
 	} {
 		d := good
@@ -134,8 +134,7 @@ func TestWhatNoReplicaCouldClaimIsNoDueMember(t *testing.T) {
 	for what, spoil := range map[string]func(*Due){
 		"no tick": func(d *Due) { d.Tick = time.Time{} }, "a tick too far": func(d *Due) { d.Tick = at(endOfTime) }, "a tick before 1970": func(d *Due) { d.Tick = at(-1) },
 		"attempts below none": func(d *Due) { d.Attempt = -1 }, "rounds below none": func(d *Due) { d.Rounds = -1 }, "deaths below none": func(d *Due) { d.Deaths = -1 },
-		"data and a key": func(d *Due) { d.Data, d.Key = "id", "k" }, "data of a tick": func(d *Due) { d.Kind, d.Data = "schedule", "id" },
-		"data of two words": func(d *Due) { d.Data = "i d" }, "a key of two words": func(d *Due) { d.Key = "k k" }, "an unknown kind": func(d *Due) { d.Kind = "other" },
+		"a key of two words": func(d *Due) { d.Key = "k k" }, "an unknown kind": func(d *Due) { d.Kind = "other" },
 	} {
 		d := good
 		if spoil(&d); d.check() == nil {

@@ -19,7 +19,6 @@ type Due struct {
 	Job     string
 	Kind    string // as a Claim's
 	Key     string // with a new key the app sees another run than those before; "" = the app sees the same run
-	Data    string // id of the request whose data a manual run gets; "" = it gets none
 	Attempt int
 	Rounds  int           // how often all replicas have refused to start it
 	Deaths  int           // how many replicas have died with it
@@ -33,36 +32,19 @@ func (d Due) Member() string { return rds.Itoa(rds.Millis(d.Tick)) + d.Suffix() 
 
 // Suffix is what follows the tick in Member.
 func (d Due) Suffix() string {
-	s := fmt.Sprintf(" %s %s %d %d %d %s", d.Job, kindText(d.Kind, d.Key, d.Data), d.Attempt, d.Rounds, d.Deaths,
-		d.Nonce)
+	s := fmt.Sprintf(" %s %s %d %d %d %s", d.Job, kindText(d.Kind, d.Key), d.Attempt, d.Rounds, d.Deaths, d.Nonce)
 	for _, r := range d.Refused {
 		s += " " + r
 	}
 	return s
 }
 
-// dataMark precedes the id of a run's data. Versions that know no data refuse to claim a member with a control
-// character, and leave it to others. If they take such a run over, they hand its mark on as they would hand on a key.
-const dataMark = "\x01"
-
-// kindText is a kind as Redis keeps it, followed by the key, or by the id of the data, if there is one.
-func kindText(kind, key, data string) string {
-	if data != "" {
-		key = dataMark + data
-	}
+// kindText is a kind as Redis keeps it, followed by the key, if there is one.
+func kindText(kind, key string) string {
 	if key == "" {
 		return kind
 	}
 	return kind + ":" + key
-}
-
-// parseKind reads what kindText wrote.
-func parseKind(text string) (kind, key, data string) {
-	kind, key, _ = strings.Cut(text, ":")
-	if id, ok := strings.CutPrefix(key, dataMark); ok {
-		return kind, "", id
-	}
-	return kind, key, ""
 }
 
 // ParseDue reads a member. It refuses what Acquire would refuse, and what Member would write differently. A member that
@@ -87,8 +69,8 @@ func ParseDue(member string) (Due, error) {
 	}
 	d := Due{Tick: rds.FromMillis(n[0]), Job: f[1], Attempt: int(n[3]), Rounds: int(n[4]), Deaths: int(n[5]),
 		Nonce: f[6]}
-	d.Kind, d.Key, d.Data = parseKind(f[2])
-	if kindText(d.Kind, d.Key, d.Data) != f[2] {
+	d.Kind, d.Key, _ = strings.Cut(f[2], ":")
+	if kindText(d.Kind, d.Key) != f[2] {
 		return Due{}, fmt.Errorf("reading due member %.100q: its kind has an empty key", member)
 	}
 	if len(f) > 7 {
@@ -127,15 +109,6 @@ func (d *Due) check() error {
 	if d.Key != "" {
 		if err := rds.OneWord("key", d.Key); err != nil {
 			return err
-		}
-	}
-	if d.Data != "" {
-		if err := rds.OneWord("id of the data", d.Data); err != nil {
-			return err
-		}
-		if d.Kind != "manual" || d.Key != "" {
-			return fmt.Errorf("a run of kind %q has data, or data and a key: a manual run alone has data, and no key",
-				d.Kind)
 		}
 	}
 	for _, r := range d.Refused {

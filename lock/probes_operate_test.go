@@ -222,35 +222,6 @@ func (p *prober) probeAsking() {
 }
 
 // probeManyTriggers has more asked for than may wait.
-// probeData: the data of a trigger are kept with it, for a day, and those that came first stay.
-func (p *prober) probeData() {
-	ask := func(id, data string) []any {
-		return p.eval(p.scripts.ask, []string{p.ledger(), p.keys.DueJobs, p.keys.Memo(id), p.keys.Acts, p.keys.Data(id)},
-			" j manual:\x01"+id+" 1 0 0 "+id, p.keys.Events, "act of "+id, data)
-	}
-	p.demand(ask("a", "{}")[0] == string(unknown) && p.text("GET", p.keys.Data("a")) == "", "data of a job without a ledger are kept")
-	p.told("due") // whoever lives registers it
-	p.older()
-	p.at(nominal(1))
-	tick := millisOf(ask("a", `{"one": 1}`)[2])
-	due := []string{fmt.Sprintf("%d j manual:\x01a 1 0 0 a", tick)}
-	p.demand(slices.Equal(p.isDue(), due), "due is %q, want %q", p.isDue(), due)
-	p.demand(p.text("GET", p.keys.Data("a")) == `{"one": 1}`, "the data are %q", p.text("GET", p.keys.Data("a")))
-	p.lasts(p.keys.Data("a"), 24*time.Hour)
-	p.kept("act of a" + rds.Itoa(tick))
-	ask("a", `{"two": 2}`)
-	p.demand(p.text("GET", p.keys.Data("a")) == `{"one": 1}` && len(p.isDue()) == 1, "asked again, other data: %q", p.text("GET", p.keys.Data("a")))
-	for i := range 99 { // half of them have data: both count
-		if id := fmt.Sprint("b", i); i%2 == 0 {
-			ask(id, "{}")
-		} else {
-			p.asking(id)
-		}
-	}
-	p.demand(ask("c", "{}")[0] == "FULL" && p.asking("d")[0] == "FULL", "beyond a hundred another trigger waits")
-	p.demand(p.text("GET", p.keys.Data("c")) == "", "the data of a trigger that was refused are kept")
-}
-
 func (p *prober) probeManyTriggers() {
 	p.older()
 	p.at(nominal(1))
@@ -553,7 +524,7 @@ func (p *prober) probeCancelWaiting() {
 	p.older()
 	trigger, tick, stays := nominal(1)+7, nominal(2), fmt.Sprintf("%d j catchup 1 0 0 n", nominal(3))
 	others := fmt.Sprintf("%d k manual 1 0 0 n", nominal(1)+9)
-	for _, m := range []string{fmt.Sprintf("%d j manual:\x01d 1 0 0 one", trigger), fmt.Sprintf("%d j backfill:k 2 1 1 two x", tick), stays, others} {
+	for _, m := range []string{fmt.Sprintf("%d j manual 1 0 0 one", trigger), fmt.Sprintf("%d j backfill:k 2 1 1 two x", tick), stays, others} {
 		p.do("ZADD", p.keys.DueJobs, 0, m)
 	}
 	p.do("HSET", p.ledger(), "handed", tick)

@@ -126,7 +126,7 @@ func (l *Lease) Release(ctx context.Context) error {
 
 // due is this run's tick as a member of the due set.
 func (c *Claim) due() Due {
-	return Due{Tick: c.Tick, Job: c.Job, Kind: c.Kind, Key: c.Key, Data: c.Data, Attempt: c.Attempt,
+	return Due{Tick: c.Tick, Job: c.Job, Kind: c.Kind, Key: c.Key, Attempt: c.Attempt,
 		Rounds: c.Rounds, Deaths: c.Deaths, Nonce: c.Run, Refused: c.Refused}
 }
 

@@ -108,7 +108,6 @@ type Record struct {
 	TTL     time.Duration
 	Kind    string
 	Key     string // of the Due by which it is run again
-	Data    string // id of the request whose data it gets; "" = it gets none
 	Attempt int
 	Retries int
 	Rounds  int
@@ -154,10 +153,10 @@ func ParseRecord(text string) (Record, error) {
 		}
 		n[i] = v
 	}
-	kind, key, data := parseKind(f[6])
+	kind, key, _ := strings.Cut(f[6], ":")
 	return Record{
 		Tick: rds.FromMillis(n[0]), Token: n[1], Prev: rds.FromMillis(n[2]), Claimed: rds.FromMillis(n[3]),
-		Policy: Policy(f[4]), TTL: time.Duration(n[5]) * time.Millisecond, Kind: kind, Key: key, Data: data,
+		Policy: Policy(f[4]), TTL: time.Duration(n[5]) * time.Millisecond, Kind: kind, Key: key,
 		Attempt: int(n[7]), Retries: int(n[8]), Rounds: int(n[9]), Deaths: int(n[10]), Again: n[11] == 1,
 		Replica: f[12],
 	}, nil
@@ -191,7 +190,7 @@ func (w *Watcher) Reap(ctx context.Context, r Running, ending func(Record) Endin
 	} else if d := w.unchangedFor(r); !w.isDead(r) && (d == 0 || known && d < ttl) {
 		return Reaped{}, false, nil
 	}
-	c := Claim{Job: r.Job, Run: r.Run, Tick: rec.Tick, Policy: rec.Policy, Kind: rec.Kind, Key: rec.Key, Data: rec.Data,
+	c := Claim{Job: r.Job, Run: r.Run, Tick: rec.Tick, Policy: rec.Policy, Kind: rec.Kind, Key: rec.Key,
 		Attempt: rec.Attempt, Retries: rec.Retries, Deaths: rec.Deaths, Again: rec.Again}
 	var e Ending
 	if known {

@@ -235,10 +235,9 @@ func (c *claimer) claim(w *wake) lock.Claim {
 	q := lock.Claim{
 		Job: sp.Name, Tick: w.tick, Due: c.clock.onRedis(w.due), Run: c.newRun(w), Replica: c.replica,
 		TTL: sp.Lock.TTL, Policy: lock.Policy(sp.ConcurrencyPolicy), Limit: sp.Concurrency,
-		Kind: w.kind, Key: w.of.Key, Data: w.of.Data,
-		Attempt: w.attempt, Retries: sp.Retry.Limit, Rounds: w.of.Rounds, Deaths: w.of.Deaths,
-		Refused: w.of.Refused, Again: sp.Guarantee == config.AtLeastOnce, Fingerprint: sp.Fingerprint,
-		Member: w.member,
+		Kind: w.kind, Key: w.of.Key, Attempt: w.attempt, Retries: sp.Retry.Limit, Rounds: w.of.Rounds,
+		Deaths: w.of.Deaths, Refused: w.of.Refused, Again: sp.Guarantee == config.AtLeastOnce,
+		Fingerprint: sp.Fingerprint, Member: w.member,
 	}
 	if w.member != "" {
 		return q

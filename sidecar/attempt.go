@@ -9,7 +9,6 @@ import (
 	"github.com/solotick/solotick/internal/beat"
 	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/execute"
-	"github.com/solotick/solotick/sidecar/service"
 	"github.com/solotick/solotick/sidecar/trace"
 )
 
@@ -19,7 +18,6 @@ type runner struct {
 	clock            *clock
 	record           *recorder
 	spans            *trace.Exporter // nil = there are none
-	store            *service.Store
 }
 
 // attempts runs the job, and again if it failed and the table has a retry, as long as ctx lasts. All attempts have
@@ -27,9 +25,6 @@ type runner struct {
 func (r *runner) attempts(ctx context.Context, w *wake, h *held) ended {
 	ctx, over := context.WithCancel(ctx)
 	defer over()
-	if why := r.readData(ctx, w); why != nil {
-		return *why
-	}
 	var start time.Time // zero = the job never began
 	for n := 0; ; n++ {
 		e := r.attempt(ctx, w, h, w.attempt+n, &start)
@@ -73,7 +68,7 @@ func (r *runner) attempt(ctx context.Context, w *wake, h *held, number int, star
 	var began time.Time
 	result := w.spec.executor.Execute(ctx, execute.Run{
 		Service: r.service, Job: w.spec.Name, Tick: w.tick, Since: h.since, ID: h.run, Attempt: number, Token: h.token,
-		Replica: r.replica, Kind: w.kind, Key: w.of.Key, Data: w.data, Parent: span.parent(),
+		Replica: r.replica, Kind: w.kind, Key: w.of.Key, Parent: span.parent(),
 		Await: func(ctx context.Context) {
 			r.clock.sleepUntil(ctx, w.due, true)
 			beat.Sleep(ctx, early())

@@ -284,7 +284,7 @@ func (r *recorder) entry(w *wake, h *held, end *ended) *service.Entry {
 	e := &service.Entry{
 		Job: w.spec.Name, Tick: w.tick, Run: h.run, Replica: r.replica, Kind: w.kind,
 		Attempt: end.attempt, Outcome: string(end.outcome), Failed: w.spec.countsAsFailed(end.outcome),
-		Ended: r.clock.onRedis(r.clock.Now()), Took: end.took, Data: w.dataSize(),
+		Ended: r.clock.onRedis(r.clock.Now()), Took: end.took,
 	}
 	if e.Took > 0 {
 		e.Took = max(e.Took, time.Millisecond) // the history knows no less, and 0 stands for a run that never began

@@ -104,7 +104,7 @@ func TestARequestForAJobThatRedisLostAtRestHasItRegistered(t *testing.T) {
 		w.redis.FlushAll()
 		w.operator(func(s *service.Store) {
 			asks := func() (string, error) {
-				d, err := s.TriggerWith(w.t.Context(), "nightly", uuid.NewString(), nil)
+				d, err := s.Trigger(w.t.Context(), "nightly", uuid.NewString())
 				return d.Job, err
 			}
 			if job, err := asks(); err == nil {

@@ -90,12 +90,10 @@ func (s *settler) settle(w *wake, h *held, end *ended) lock.Settled {
 	entry := s.record.entry(w, h, end)
 	var settled lock.Settled
 	var err error
-	again := false
 	switch {
 	case end.start.IsZero():
 		settled, err = h.GiveUp(ctx, entry.Ending())
 	case end.cutShort() && w.spec.Guarantee == config.AtLeastOnce:
-		again = true
 		requeue := h.Requeue
 		if end.outcome == wasInterrupted && !errors.Is(end.result.Err, callback.ErrUnsure) { // it is the app's fault
 			requeue = h.Interrupt
@@ -103,9 +101,6 @@ func (s *settler) settle(w *wake, h *held, end *ended) lock.Settled {
 		settled, err = requeue(ctx, entry.Ending())
 	default:
 		settled, err = h.Finish(ctx, w.spec.safetyDelay(), entry.Ending())
-	}
-	if w.of.Data != "" && !again && err == nil && settled.Verdict == lock.OK { // no other run of the tick needs them
-		_ = s.store.ForgetData(ctx, w.of.Data) // which Redis does by itself within a day
 	}
 	if w.member != "" {
 		s.nudges.nudge() // there may be more for this job

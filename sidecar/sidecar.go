@@ -124,8 +124,7 @@ func (s *Sidecar) connect(o Options, timer *job) {
 	s.firer = &firer{life: s.life, clock: s.clock, slots: s.slots, rendezvous: peers, nudges: nudges, record: record,
 		claimer: &claimer{life: s.life, replica: o.Replica, process: o.Process, store: s.store, clock: s.clock,
 			log: s.log, slots: s.slots, registrar: registrar, nudges: nudges, record: record},
-		runner: &runner{service: o.Table.Service, replica: o.Replica, clock: s.clock, record: record, spans: o.Spans,
-			store: s.store},
+		runner: &runner{service: o.Table.Service, replica: o.Replica, clock: s.clock, record: record, spans: o.Spans},
 		settler: &settler{life: s.life, store: s.store, replica: o.Replica, clock: s.clock, log: s.log,
 			rendezvous: peers, nudges: nudges, record: record},
 	}

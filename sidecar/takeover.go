@@ -53,9 +53,6 @@ func (t *takeover) look(ctx context.Context, runs []lock.Running) {
 				detail = t.detail(r, rec)
 				e := service.Entry{Job: r.Job, Tick: rec.Tick, Run: r.Run, Replica: rec.Replica, Kind: rec.Kind,
 					Attempt: rec.Attempt, Outcome: string(leftAs(rec)), Failed: !rec.Cancelled, Detail: detail}
-				if rec.Data != "" {
-					e.Data = service.UnknownData
-				}
 				return e.Ending()
 			})
 			switch {

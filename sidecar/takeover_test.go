@@ -119,25 +119,3 @@ func TestWhatIsNotRunAgainAfterItsReplicaDiedWasInterruptedAndNotMissed(t *testi
 		}
 	})
 }
-
-// A takeover does not know the data of a run, only that it had some: the run must not be run again by hand without
-// them.
-func TestARunWithDataThatWasTakenOverIsKnownToHaveHadSome(t *testing.T) {
-	simulate(t, withBody(takesData), func(w *world) {
-		for range 2 {
-			w.replica(10 * time.Second)
-		}
-		w.at(30 * time.Second)
-		tick, _ := w.brings(`{"customer": 7341}`)
-		w.at(33 * time.Second)
-		w.holder("rare", tick.Sub(w.origin())).crash()
-		w.at(time.Minute)
-		w.operator(func(s *service.Store) {
-			runs, err := s.Search(w.t.Context(), service.Search{Jobs: []string{"rare"}, Failed: true, Limit: 10})
-			w.must(err)
-			if len(runs) != 1 || runs[0].Outcome != string(wasInterrupted) || runs[0].Data != service.UnknownData {
-				t.Errorf("the failures are %+v\n%s", runs, w.log())
-			}
-		})
-	})
-}

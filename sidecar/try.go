@@ -16,7 +16,6 @@ type Trial struct {
 	Service, Replica string
 	Job              config.Job
 	Tick             time.Time // zero = now
-	Data             string    // as in execute.Run
 	Executor         execute.Executor
 	Tell             func(lines []string) // as in execute.Run
 }
@@ -39,7 +38,7 @@ func (t Trial) Try(ctx context.Context) Tried {
 	var start time.Time
 	run := execute.Run{Service: t.Service, Job: t.Job.Name, Tick: t.Tick.Truncate(time.Millisecond),
 		ID: uuid.NewString(), Attempt: 1,
-		Replica: t.Replica, Kind: "manual", Data: t.Data, Started: func() { start = time.Now() }, Tell: t.Tell}
+		Replica: t.Replica, Kind: "manual", Started: func() { start = time.Now() }, Tell: t.Tell}
 	ending, limit, stop := limited(ctx, 0, t.Job.Timeout)
 	defer stop()
 	run.Accepted = limit

@@ -7,7 +7,6 @@ import (
 
 	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/lock"
-	"github.com/solotick/solotick/sidecar/service"
 )
 
 // wake is one reason to fire one tick: a timer's, a catch-up's, or a due entry's.
@@ -23,7 +22,6 @@ type wake struct {
 	claimed bool     // the tick was claimed from the table: here, or before it became due
 	asked   bool     // it has asked whether something is in its way, without a slot to win for
 	asking  bool     // it counts in ticks.asking
-	data    string   // that a run by hand brought; "" = none, or not read yet. Written by its own fire
 	slot    *slot    // that it has asked for; nil = none. Written by its own fire, once that has begun
 }
 
@@ -147,12 +145,4 @@ func (w *wake) attrs() []slog.Attr {
 		attrs = append(attrs, slog.String("kind", w.kind))
 	}
 	return attrs
-}
-
-// dataSize is what the history keeps of the data.
-func (w *wake) dataSize() int {
-	if w.of.Data != "" && w.data == "" {
-		return service.UnknownData
-	}
-	return len(w.data)
 }

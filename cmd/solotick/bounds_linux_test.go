@@ -19,7 +19,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/internal/testing/redistest"
 	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/service"
@@ -104,9 +103,8 @@ func (b *bounds) due() {
 	for i := 0; i < boundJobs && err == nil; i++ {
 		_, err = s.Locks.Register(b.Context(), boundJob(i), "")
 	}
-	data := []byte(`"` + strings.Repeat("x", config.MaxData-2) + `"`)
 	for i := 0; i < 1000 && err == nil; i++ {
-		_, err = s.TriggerWith(b.Context(), boundJob(i), uuid.NewString(), data)
+		_, err = s.Trigger(b.Context(), boundJob(i), uuid.NewString())
 	}
 	for i := 0; i < 4 && err == nil; i++ {
 		var ticks []time.Time
@@ -120,8 +118,7 @@ func (b *bounds) due() {
 	}
 }
 
-// A single reader of a full history took a replica to 86 MiB, one of 3,000 replicas that report skips to 183 MiB, and a
-// hundred runs with data to 60 MiB.
+// A single reader of a full history took a replica to 86 MiB, and one of 3,000 replicas that report skips to 183 MiB.
 func TestAReplicaAtItsBoundsStaysWithinTheManifestsMemory(t *testing.T) {
 	t.Parallel()
 	begun, end := make(chan struct{}, boundJobs), make(chan struct{})
@@ -145,7 +142,7 @@ func TestAReplicaAtItsBoundsStaysWithinTheManifestsMemory(t *testing.T) {
 	var table strings.Builder
 	fmt.Fprintf(&table, "service: shop\nredis: {url: %q, timeout: 5s}\nlisten: \"127.0.0.1:0\"\nadmin: \"127.0.0.1:0\"\njobs:\n", s.URL())
 	for i := range boundJobs {
-		fmt.Fprintf(&table, "  - {name: %s, schedule: \"0 3 1 1 *\", timeout: 1h, trigger: {data: true}, http: {url: %q}}\n", boundJob(i), app.URL)
+		fmt.Fprintf(&table, "  - {name: %s, schedule: \"0 3 1 1 *\", timeout: 1h, http: {url: %q}}\n", boundJob(i), app.URL)
 	}
 	path := filepath.Join(t.TempDir(), "table.yaml")
 	if err := os.WriteFile(path, []byte(table.String()), 0o600); err != nil {
@@ -154,11 +151,11 @@ func TestAReplicaAtItsBoundsStaysWithinTheManifestsMemory(t *testing.T) {
 	cmd := exec.Command(release(t, runtime.GOARCH), "run", "-c", path, "--log-format", "json")
 	cmd.Env = bareEnv("GOMEMLIMIT=48MiB") // as the manifest's limit sets it
 	r := start(t, cmd)
-	for range boundJobs { // each holds its data
+	for range boundJobs {
 		select {
 		case <-begun:
 		case <-time.After(patience):
-			t.Fatal("a run with data has not begun")
+			t.Fatal("a run has not begun")
 		}
 	}
 	api, health := r.await("serving "+servesAdmin).text("addr"), r.await("serving "+servesHealth).text("addr")

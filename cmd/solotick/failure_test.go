@@ -14,7 +14,6 @@ func TestEveryRefusalHasTheExitCodeOfTheRule(t *testing.T) {
 		service.InTable: exitProblem, service.NotAdmitted: exitProblem, service.Taken: exitProblem,
 
 		service.Invalid: exitUsage, service.NoReason: exitUsage, service.Future: exitUsage, service.NoJob: exitUsage, service.EveryReplica: exitUsage,
-		service.NoData: exitUsage,
 
 		service.Unavailable: exitCannot, service.Unanswered: exitCannot, service.Unregistered: exitCannot, service.Full: exitCannot,
 		service.Partial: exitCannot,

@@ -136,7 +136,6 @@ var remedies = map[service.Kind]struct {
 	service.NotAdmitted:  {exitProblem, ""},
 	service.InTable:      {exitProblem, ""},
 	service.Taken:        {exitProblem, ""},
-	service.NoData:       {exitUsage, ""},
 	service.NotMade:      {exitProblem, "solotick job list"},
 	service.NoTimer:      {exitProblem, "solotick history " + service.TimerJob("{}") + " shows whether it has fired"},
 	service.Partial:      {exitCannot, "name the jobs, or give the table with -c"},

@@ -11,9 +11,6 @@ import (
 )
 
 func (a *app) triggerCommand() *cobra.Command {
-	var (
-		data string
-	)
 	c := a.outputFlag(&cobra.Command{
 		Use:   "trigger JOB",
 		Short: "Run a job now, on one replica",
@@ -21,54 +18,27 @@ func (a *app) triggerCommand() *cobra.Command {
 change: the manual run has a tick of its own. If the job is already running, the manual run waits for its end. At most
 100 triggers of a job can wait.
 
-With --data the run gets JSON of at most 64 KiB, if the table has trigger: {data: true} for the job. An http job gets it
-as the request's body, a command as standard input and, up to 32 KiB, as SOLOTICK_DATA. Redis keeps it until the run has
-ended, and for a day at most.
-
 With --wait the exit code is 0 only if the run succeeded. While the run has not begun, notes say what it waits for.`,
 		Example: `  solotick trigger -c table.yaml send-invoices
   solotick trigger -c table.yaml send-invoices --wait --timeout 10m
-  solotick trigger -c table.yaml send-invoices --data '{"customer": 42}'
-  solotick trigger -c table.yaml send-invoices --data @customers.json
   solotick trigger -c table.yaml send-invoices -o json`,
 		Args:              oneJob,
 		ValidArgsFunction: a.completeJobs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			brought, err := a.readData(c, data)
-			if err != nil {
-				return err
-			}
-			return a.withOperator(func(ctx context.Context, op *operator) error {
-				return a.trigger(ctx, op, args[0], brought)
-			})
-		},
+		RunE: a.onRedis(func(ctx context.Context, op *operator, args []string) error {
+			return a.trigger(ctx, op, args[0])
+		}),
 	})
 	a.authorFlags(c, "events")
 	a.wait.flags(c)
-	c.Flags().StringVar(&data, "data", "", dataHelp)
 	return c
 }
 
-const dataHelp = "`JSON` for the run, or @FILE with it; @- is standard input"
-
-// readData returns the data that --data gives or names; nil without that flag.
-func (a *app) readData(c *cobra.Command, given string) ([]byte, error) {
-	if !c.Flag("data").Changed {
-		return nil, nil
-	}
-	data, err := a.content(given, "data")
-	if err != nil {
-		return nil, err
-	}
-	return service.CheckData("--data", data)
-}
-
-func (a *app) trigger(ctx context.Context, op *operator, name string, data []byte) error {
+func (a *app) trigger(ctx context.Context, op *operator, name string) error {
 	j, err := op.Claimed(ctx, name)
 	if err != nil {
 		return err
 	}
-	due, err := op.Trigger(ctx, j, "", data)
+	due, err := op.Trigger(ctx, j, "")
 	if err != nil {
 		return err
 	}

@@ -17,15 +17,11 @@ import (
 	"github.com/solotick/solotick/sidecar"
 	"github.com/solotick/solotick/sidecar/admin"
 	"github.com/solotick/solotick/sidecar/callback"
-	"github.com/solotick/solotick/sidecar/service"
 	"github.com/solotick/solotick/sidecar/view"
 )
 
 func (a *app) tryCommand() *cobra.Command {
-	var (
-		tick = moment{tick: true}
-		data string
-	)
+	tick := moment{tick: true}
 	c := a.outputFlag(&cobra.Command{
 		Use:   "try JOB",
 		Short: "Run a job of the table once, here, without Redis",
@@ -33,9 +29,9 @@ func (a *app) tryCommand() *cobra.Command {
 Redis and no replica: use it while you write the job.
 
 The job is run as by a replica: with the same headers or environment, and the job's timeout. Its kind is manual, and its
-tick is the present time, or that of --tick. With --data the run gets data, as with solotick trigger. There is no lock,
-so the job gets no fencing token, and may run while a replica runs it. Nothing is retried or recorded, and notify sends
-nothing. If the job has http.async, its app reports to this process, on a free port.
+tick is the present time, or that of --tick. There is no lock, so the job gets no fencing token, and may run while a
+replica runs it. Nothing is retried or recorded, and notify sends nothing. If the job has http.async, its app reports to
+this process, on a free port.
 
 All variables of the table must be set, as for solotick run. The output hides what may be a secret: the table's headers,
 body, query, arguments and variables.
@@ -43,19 +39,12 @@ body, query, arguments and variables.
 The exit code is 1 unless the job succeeded.`,
 		Example: `  solotick try -c table.yaml send-invoices
   solotick try -c table.yaml send-invoices --tick 2027-03-28T07:00:00Z
-  solotick try -c table.yaml send-invoices --data '{"customer": 42}' -o json`,
+  solotick try -c table.yaml send-invoices -o json`,
 		Args:              oneJob,
 		ValidArgsFunction: a.completeJobs(0),
-		RunE: func(c *cobra.Command, args []string) error {
-			brought, err := a.readData(c, data)
-			if err != nil {
-				return err
-			}
-			return a.try(args[0], tick, brought)
-		},
+		RunE:              func(_ *cobra.Command, args []string) error { return a.try(args[0], tick) },
 	})
 	c.Flags().Var(&tick, "tick", "`time` of the tick"+timeOfJobHelp+" (default: now)")
-	c.Flags().StringVar(&data, "data", "", dataHelp)
 	a.replicaFlag(c)
 	return c
 }
@@ -73,7 +62,7 @@ type triedJSON struct {
 	Output     string   `json:"output"`
 }
 
-func (a *app) try(name string, given moment, data []byte) error {
+func (a *app) try(name string, given moment) error {
 	t, err := config.Load(a.config, os.LookupEnv)
 	if err := a.refused(err); err != nil {
 		return err
@@ -86,11 +75,6 @@ func (a *app) try(name string, given moment, data []byte) error {
 	tick, err := given.field("--tick", job, time.Now())
 	if err != nil {
 		return err
-	}
-	if data != nil {
-		if err := service.TakesData(job); err != nil {
-			return err
-		}
 	}
 	replica, err := a.replicaName(false)
 	if err != nil {
@@ -113,7 +97,7 @@ func (a *app) try(name string, given moment, data []byte) error {
 	if err != nil {
 		return err
 	}
-	tried := sidecar.Trial{Service: t.Service, Replica: replica, Job: job, Tick: tick.Time, Data: string(data),
+	tried := sidecar.Trial{Service: t.Service, Replica: replica, Job: job, Tick: tick.Time,
 		Executor: executor(log, nil, own)(job), Tell: tell}.Try(ctx)
 
 	result.Tick, result.Run, result.Outcome = view.Stamp(tried.Tick), tried.Run, tried.Outcome

@@ -140,8 +140,6 @@ func TestATryRunsNothingThatATableDoesNotSay(t *testing.T) {
 	}{
 		"another name":      {"", "other", `^error: the table has no job "other"\nhint: without names, solotick next shows all jobs\n$`, exitUsage},
 		"a name misspelt":   {"", "xx", `^error: the table has no job "xx"\nhint: did you mean "x"\?\n$`, exitUsage},
-		"data":              {"", "x --data {}", `^error: job "x" takes no data\nhint: give the job trigger: \{data: true\}\n$`, exitUsage},
-		"no data":           {"", "x --data=", `^error: --data is not valid JSON`, exitUsage},
 		"no time":           {"", "x --tick soon", `^error: --tick "soon" is not a time\n`, exitUsage},
 		"an unset variable": {`, env: {A: "${NOT_SET_HERE}"}`, "x", `NOT_SET_HERE(.|\n)*error: \S+ has 1 problem\n$`, exitProblem},
 		"a bad output":      {"", "x -o yaml", `^error: --output "yaml"`, exitUsage},
@@ -154,18 +152,17 @@ func TestATryRunsNothingThatATableDoesNotSay(t *testing.T) {
 	}
 }
 
-func TestATryCanHaveATickAndData(t *testing.T) {
-	var key, body string
+func TestATryCanHaveATick(t *testing.T) {
+	var key string
 	app := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		data, _ := io.ReadAll(r.Body)
-		key, body = r.Header.Get("Idempotency-Key"), string(data)
+		key = r.Header.Get("Idempotency-Key")
 		w.WriteHeader(http.StatusAccepted)
 	}))
 	defer app.Close()
-	job := fmt.Sprintf(`  - {name: mail, schedule: "0 9 * * *", timeZone: Europe/Berlin, trigger: {data: true}, http: {url: %q}}`+"\n", app.URL)
-	code, out, errOut := tries(t, job, "mail", "--tick", "2027-03-28 09:00", "--data", `{"a": 1}`)
-	if code != 0 || key != `"shop/mail/2027-03-28T07:00:00.000Z"` || body != `{"a": 1}` {
-		t.Errorf("exit code %d, key %s, body %s\n%s%s", code, key, body, out, errOut)
+	job := fmt.Sprintf(`  - {name: mail, schedule: "0 9 * * *", timeZone: Europe/Berlin, http: {url: %q}}`+"\n", app.URL)
+	code, out, errOut := tries(t, job, "mail", "--tick", "2027-03-28 09:00")
+	if code != 0 || key != `"shop/mail/2027-03-28T07:00:00.000Z"` {
+		t.Errorf("exit code %d, key %s\n%s%s", code, key, out, errOut)
 	}
 	if !strings.HasSuffix(out, "the app answered 202, which ends the run: with http.async the app ends it by itself\n") {
 		t.Errorf("it says nothing of the answer 202:\n%s", out)

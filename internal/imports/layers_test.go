@@ -22,7 +22,7 @@ var layers = [...]struct{ name, files string }{
 	{"job", "outcome series spec ticks slots wake job cron roster register"},
 	{"metrics", "metrics tally standings jobinfo"},
 	{"peers", "rendezvous heartbeat"},
-	{"fire", "everyreplica fire yield acquire attempt data record change settle span ready try"},
+	{"fire", "everyreplica fire yield acquire attempt record change settle span ready try"},
 	{"look", "look takeover due deferred timers dynamic steps redisstatus"},
 	{"connect", "sidecar reload doc"},
 }

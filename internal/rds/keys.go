@@ -65,6 +65,3 @@ func (k Keys) Timer(job string) string { return k.Prefix + job }
 // Memo is the key of the memo that Redis keeps of a uuid for a day: of a run that was taken over, or of an operator's
 // request.
 func (k Keys) Memo(uuid string) string { return k.Prefix + "memo:" + uuid }
-
-// Data is the key of the data that an operator's request brings for its run.
-func (k Keys) Data(uuid string) string { return k.Prefix + "data:" + uuid }

@@ -74,7 +74,6 @@ var statuses = map[service.Kind]refusal{
 	service.InTable:      {status: http.StatusConflict},
 	service.EveryReplica: {status: http.StatusConflict},
 	service.Taken:        {status: http.StatusConflict},
-	service.NoData:       {status: http.StatusConflict},
 	service.Full:         {status: http.StatusInsufficientStorage},
 	service.Unregistered: {Hint: "a replica registers its jobs when it starts: ask again in a moment"},
 	service.Unanswered:   {Hint: "it may have been done or not: GET /v1/status shows it"},

@@ -3,7 +3,6 @@ package admin
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"net/http"
 	"strings"
 	"time"
@@ -30,9 +29,6 @@ func (a *api) as(by author) (*service.Operator, error) {
 	return a.operator.As(service.Author{By: cmp.Or(by.By, "api on "+a.Name), Reason: by.Reason}), err
 }
 
-// maxTrigger bounds the body of a trigger, in bytes: it has room for data of the largest size, and for the other keys.
-const maxTrigger = config.MaxData + 16<<10
-
 // finder returns the job of a name, or refuses it.
 type finder func(context.Context, string) (config.Job, error)
 
@@ -52,20 +48,13 @@ func (a *api) asked(r *http.Request, find finder, most int64, in any,
 func (a *api) trigger(r *http.Request) (*answer, error) {
 	in := struct {
 		author
-		ID   string          `json:"id"`
-		Data json.RawMessage `json:"data"`
+		ID string `json:"id"`
 	}{}
-	j, operator, err := a.asked(r, a.operator.Claimed, maxTrigger, &in, &in.author)
+	j, operator, err := a.asked(r, a.operator.Claimed, maxBody, &in, &in.author)
 	if err != nil {
 		return nil, err
 	}
-	var data []byte
-	if in.Data != nil {
-		if data, err = service.CheckData(`"data"`, in.Data); err != nil {
-			return nil, err
-		}
-	}
-	due, err := operator.Trigger(r.Context(), j, in.ID, data)
+	due, err := operator.Trigger(r.Context(), j, in.ID)
 	if err != nil {
 		return nil, err
 	}

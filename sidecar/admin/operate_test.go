@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/service"
 )
@@ -48,32 +47,6 @@ func TestATriggerIsMadeOncePerID(t *testing.T) {
 	}
 	for _, id := range []string{"x", "d8593ae8b0c6432f9178700b9b46c624", "{" + someID + "}", "urn:uuid:" + someID} {
 		w.refuses(w.ask("POST", "/v1/jobs/reports/trigger", `{"id": "`+id+`"}`), 422, "not a UUID")
-	}
-}
-
-func TestATriggerBringsDataWhereTheTableTakesThem(t *testing.T) {
-	w := newWorld(t)
-	const trigger = "/v1/jobs/reports/trigger"
-	for range 2 {
-		if got := w.ask("POST", trigger, `{"id": "`+someID+`", "data": {"customer": [42, null]} }`); got.Code != http.StatusAccepted {
-			t.Fatalf("%d %s", got.Code, got.Body)
-		}
-	}
-	data, err := w.store.Data(t.Context(), someID)
-	if waiting := w.state("reports").Waiting; err != nil || string(data) != `{"customer": [42, null]}` || len(waiting) != 1 || waiting[0].Data != someID {
-		t.Errorf("waiting: %+v, with %q, %v", waiting, data, err)
-	}
-	largest := `"` + strings.Repeat("x", config.MaxData-2) + `"`
-	if got := w.ask("POST", trigger, `{"data": `+largest+`}`); got.Code != http.StatusAccepted {
-		t.Errorf("%d bytes of data: %d %s", len(largest), got.Code, got.Body)
-	}
-	w.refuses(w.ask("POST", trigger, `{"data": `+largest[:2]+largest[1:]+`}`), 422, `\"data\" is larger than 64 KiB`)
-	w.refuses(w.ask("POST", trigger, `{"data": "\xff"}`), 400, "not JSON")
-	w.refuses(w.ask("POST", trigger, "{\"data\": \"\xff\"}"), 422, "not valid JSON in UTF-8")
-	w.refuses(w.ask("POST", trigger, `{"data": "`+strings.Repeat("x", maxTrigger)+`"}`), 413, "larger than 80 KiB")
-	w.refuses(w.ask("POST", "/v1/jobs/send-invoices/trigger", `{"data": 1}`), 409, `job \"send-invoices\" takes no data`)
-	if waiting := w.state("send-invoices").Waiting; len(waiting) != 0 {
-		t.Errorf("what was refused waits: %+v", waiting)
 	}
 }
 

@@ -25,7 +25,7 @@ const someTable = `
 service: billing
 jobs:
   - {name: send-invoices, schedule: "0 9 * * *", timeZone: Europe/Berlin, exec: {command: ["true"]}}
-  - {name: reports, schedule: "*/5 * * * *", exec: {command: ["true"]}, trigger: {data: true}}
+  - {name: reports, schedule: "*/5 * * * *", exec: {command: ["true"]}}
   - {name: new-one, schedule: "0 3 * * *", exec: {command: ["true"]}}
   - {name: warm-cache, schedule: "@hourly", guarantee: every-replica, exec: {command: ["true"]}}
 `

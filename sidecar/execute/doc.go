@@ -13,8 +13,7 @@
 //
 // No Executor guarantees that the work stops when Execute returns.
 //
-// The function executor of cmd/solotick chooses one. A third kind needs a key in config, mayRepeat, Target and
-// TakesData.
+// The function executor of cmd/solotick chooses one. A third kind needs a key in config, mayRepeat and Target.
 //
 // These packages know no lock, no store, no schedule and no metrics.
 package execute

@@ -17,7 +17,6 @@ type Run struct {
 	Replica      string
 	Kind         string // schedule, catchup, handover, takeover, manual, backfill or timer
 	Key          string // stands behind the tick in the Idempotency-Key; "" = nothing does
-	Data         string // JSON that a run by hand brought; "" = none
 	Parent       string // the attempt's span, as a traceparent; "" = there is none, and the job is told none
 
 	// Await is called once, when all is ready for the job to begin, and returns when it may; nil = at once.
@@ -110,9 +109,6 @@ type Fact struct{ Header, Env, Value string }
 
 // RunVariable is the variable that tells a command its run.
 const RunVariable = "SOLOTICK_RUN"
-
-// DataVariable has the data of a run by hand, for a command, unless they are too large.
-const DataVariable = "SOLOTICK_DATA"
 
 // Stamp writes the tick as the job is told it, and as the log has it.
 func (r Run) Stamp() string { return stamp(r.Tick) }

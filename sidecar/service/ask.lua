@@ -1,7 +1,6 @@
 -- ask: make ticks of a job due because somebody asked for them, once however often the request arrives.
 --
 -- KEYS  1 ledger  2 due  3 memo of the request  4 acts of operators: if it is given, the last of ARGV is the act to be kept there
---       5 data of a trigger: if it is given, they are the last of ARGV, behind the act. They are kept as long as the memo
 -- ARGV  1 what follows the tick in a due member  2 channel of the nudges
 --       3.. the ticks (ms), in order; none: one tick that no schedule has and that nobody asked for before, due at once
 --           whatever becomes of Redis' clock
@@ -11,7 +10,6 @@
 -- 100 of them may wait of a job, and 1000 of all jobs. Given ticks may wait beside at most 5000 members of jobs in all. The
 -- script does not move the ledger's tick: a request by hand takes no tick away from the table.
 local ledger, due, memo, acts = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local data = KEYS[5] and table.remove(ARGV)
 local act = acts and table.remove(ARGV)
 
 local h = redis.call('HMGET', ledger, 'born', 'manual')
@@ -35,7 +33,6 @@ else
   if #all >= 1000 then return {'FULL', now, 1000} end
   answer = math.max(now, (tonumber(h[2]) or 0) + 1)
   if answer % 10 == 0 then answer = answer + 1 end         -- those may be ticks of the schedule
-  if data then redis.call('SET', KEYS[5], data, 'PX', 86400000) end -- first: should it be refused, nothing is due without them
   redis.call('ZADD', due, 0, string.format('%d', answer) .. ARGV[1])
   redis.call('HSET', ledger, 'manual', string.format('%d', answer))
 end

@@ -25,16 +25,12 @@ type Entry struct {
 	Took    time.Duration `json:"-"`                 // all attempts, in whole milliseconds; 0 = never begun, or unknown
 	Detail  string        `json:"detail,omitempty"`  // why it failed
 	Failed  bool          `json:"failed,omitempty"`  // kept among the failures too, which successes do not push out
-	Data    int           `json:"data,omitempty"`    // bytes of a trigger's data; UnknownData = some; 0 = none
 
 	// Of ticks that no replica fired, Tick is the last one, and Outcome their fate.
 	First  time.Time `json:"-"`
 	Count  int       `json:"count,omitempty"`  // 0 = it is a run
 	Behind string    `json:"behind,omitempty"` // of ticks that overlapped: the run in their way
 }
-
-// UnknownData stands for data whose size the replica does not know.
-const UnknownData = -1
 
 // HandedOver is the outcome of a run that never began and whose tick went to another replica. It is not the end of its
 // tick, so it is never the job's Last.

@@ -15,9 +15,9 @@ import (
 func TestAnEntryIsWrittenInOneForm(t *testing.T) {
 	at := func(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
 	run := service.Entry{Job: "a", Tick: at(5000), Run: "r", Replica: "p", Kind: "manual", Attempt: 2, Outcome: "failed", Ended: at(9001),
-		Took: 4 * time.Second, Detail: "<&>", Failed: true, Data: service.UnknownData}
+		Took: 4 * time.Second, Detail: "<&>", Failed: true}
 	want := lock.Ending{At: at(9001), Failed: true, Entry: `{"job":"a","run":"r","replica":"p","kind":"manual","attempt":2,"outcome":"failed",` +
-		`"detail":"<&>","failed":true,"data":-1,"tick":5000,"ended":9001,"ms":4000}`}
+		`"detail":"<&>","failed":true,"tick":5000,"ended":9001,"ms":4000}`}
 	if got := run.Ending(); got != want {
 		t.Errorf("a run:\n%+v, want\n%+v", got, want)
 	}

@@ -122,17 +122,8 @@ func (s *Store) replicasTime(ctx context.Context) time.Time {
 // ErrNoAnswer. ErrTooMany: a hundred triggers of the job wait, or a thousand of all jobs. After ErrNoAnswer the job may
 // be triggered or not.
 func (s *Store) Trigger(ctx context.Context, job, id string) (lock.Due, error) {
-	return s.TriggerWith(ctx, job, id, nil)
-}
-
-// TriggerWith is Trigger for a run that gets data, unless they are nil. Redis keeps them for a day, and Data reads
-// them. If it is called again with the same id, the first data stay.
-func (s *Store) TriggerWith(ctx context.Context, job, id string, data []byte) (lock.Due, error) {
 	d := lock.Due{Job: job, Kind: "manual", Attempt: 1, Nonce: id}
-	if data != nil {
-		d.Data = id
-	}
-	tick, err := s.ask(ctx, "triggering", d, nil, data, actText{What: "trigger"})
+	tick, err := s.ask(ctx, "triggering", d, nil, actText{What: "trigger"})
 	if err != nil {
 		return lock.Due{}, err
 	}
@@ -160,13 +151,12 @@ func (s *Store) backfill(ctx context.Context, job string, ticks []time.Time, id,
 		return 0, nil
 	}
 	d := lock.Due{Job: job, Kind: "backfill", Key: key, Attempt: 1, Nonce: id}
-	n, err := s.ask(ctx, "backfilling", d, ticks, nil, actText{What: "backfill", Tick: rds.Millis(ticks[0])})
+	n, err := s.ask(ctx, "backfilling", d, ticks, actText{What: "backfill", Tick: rds.Millis(ticks[0])})
 	return int(n), err
 }
 
-// ask makes ticks of a job due, as members like d. Without ticks it makes one of now, and may bring data for its run.
-func (s *Store) ask(ctx context.Context, doing string, d lock.Due, ticks []time.Time, data []byte,
-	act actText) (int64, error) {
+// ask makes ticks of a job due, as members like d. Without ticks it makes one of now.
+func (s *Store) ask(ctx context.Context, doing string, d lock.Due, ticks []time.Time, act actText) (int64, error) {
 	k := s.redis.Keys
 	keys, args := []string{k.Ledger(d.Job), k.DueJobs, k.Memo(d.Nonce), k.Acts}, []any{d.Suffix(), k.Events}
 	for _, t := range ticks {
@@ -174,9 +164,6 @@ func (s *Store) ask(ctx context.Context, doing string, d lock.Due, ticks []time.
 	}
 	act.Job = d.Job
 	args = append(args, s.act(act))
-	if data != nil {
-		keys, args = append(keys, k.Data(d.Nonce)), append(args, data)
-	}
 	return s.operate(ctx, askScript, doing, d.Job, d.Nonce, keys, args...)
 }
 

@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/internal/rds"
 	"github.com/solotick/solotick/internal/testing/lossy"
 	"github.com/solotick/solotick/internal/testing/redisworld"
@@ -110,56 +109,6 @@ func TestAskedAgainWithTheSameIDNothingIsAdded(t *testing.T) {
 			}
 		}
 	})
-}
-
-func TestTheDataOfATriggerAreThoseThatCameFirst(t *testing.T) {
-	redisworld.OnEvery(t, func(w *redisworld.World) {
-		w.Born()
-		a, id := w.Replica("a"), uuid.NewString()
-		for _, data := range []string{`{"one": 1}`, `{"two": 2}`} {
-			d, err := a.Service.TriggerWith(w.Context(), job, id, []byte(data))
-			w.Must(err)
-			if ds := w.Dues(); len(ds) != 1 || !redisworld.Same(ds[0], d) || d.Data != id || d.Key != "" {
-				w.Fatalf("due: %+v, want %+v", ds, d)
-			}
-			if got, err := a.Service.Data(w.Context(), id); string(got) != `{"one": 1}` || err != nil {
-				w.Errorf("the data are %q, %v", got, err)
-			}
-		}
-		for _, bad := range []string{"", "{\x00}", `"` + strings.Repeat("x", config.MaxData) + `"`} { // another client wrote them
-			w.Must(w.Admin.Set(w.Context(), "solotick:{svc}:data:"+id, bad, 0).Err())
-			if got, err := a.Service.Data(w.Context(), id); len(got) > 0 || !errors.Is(err, service.ErrBadData) {
-				w.Errorf("of %.10q %d bytes are read, %v", bad, len(got), err)
-			}
-		}
-		w.Must(a.Service.ForgetData(w.Context(), id))
-		_, err := a.Service.TriggerWith(w.Context(), job, id, []byte("{}")) // its answer was lost, and the run has ended
-		w.Must(err)
-		if got, err := a.Service.Data(w.Context(), id); !errors.Is(err, service.ErrNoData) {
-			w.Errorf("forgotten are %q, %v", got, err)
-		}
-		if n, err := a.Service.Purge(w.Context()); err != nil || n == 0 {
-			w.Errorf("purged %d, %v", n, err)
-		}
-	})
-}
-
-func TestDataAreJSONOfABoundedSize(t *testing.T) {
-	for given, want := range map[string]string{
-		" {\"a\": [1, 2]}\n": `{"a": [1, 2]}`, "null": "null", `"ä"`: `"ä"`, strings.Repeat(" ", config.MaxData-1) + "1": "1",
-	} {
-		if got, err := service.CheckData("--data", []byte(given)); string(got) != want || err != nil {
-			t.Errorf("%.20q: %q, %v", given, got, err)
-		}
-	}
-	for given, want := range map[string]string{
-		"": "not valid JSON", "s3cret": "not valid JSON", "{} {}": "not valid JSON", "\"\xff\"": "not valid JSON in UTF-8",
-		strings.Repeat(" ", config.MaxData) + "1": "larger than 64 KiB",
-	} {
-		if _, err := service.CheckData("--data", []byte(given)); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "s3cret") {
-			t.Errorf("%.20q: %v, want %q", given, err, want)
-		}
-	}
 }
 
 // memos are the keys under which Redis remembers runs and requests.

@@ -104,19 +104,13 @@ func (o *Operator) Resume(ctx context.Context, job string) (bool, error) {
 	return ask(ctx, o, func(ctx context.Context) (bool, error) { return o.Store.Resume(ctx, job) })
 }
 
-// Trigger has one replica run a job now. data are for the run, as CheckData returns them; nil = it gets none. A request
-// that is repeated with its id triggers nothing more; "" is a new id.
-func (o *Operator) Trigger(ctx context.Context, j config.Job, id string, data []byte) (lock.Due, error) {
+// Trigger has one replica run a job now. A request that is repeated with its id triggers nothing more; "" is a new id.
+func (o *Operator) Trigger(ctx context.Context, j config.Job, id string) (lock.Due, error) {
 	id, err := requestID(id)
-	if err == nil && data != nil {
-		err = TakesData(j)
-	}
 	if err != nil {
 		return lock.Due{}, err
 	}
-	return ask(ctx, o, func(ctx context.Context) (lock.Due, error) {
-		return o.Store.TriggerWith(ctx, j.Name, id, data)
-	})
+	return ask(ctx, o, func(ctx context.Context) (lock.Due, error) { return o.Store.Trigger(ctx, j.Name, id) })
 }
 
 // requestID returns the id of a request, or a new one if it is "".

@@ -140,20 +140,12 @@ func TestANameThatNoJobCanHaveIsRefusedWithoutRedis(t *testing.T) {
 
 func TestATriggerIsAskedForWithAUUID(t *testing.T) {
 	for _, id := range []string{"x", "d8593ae8b0c6432f9178700b9b46c624", "urn:uuid:d8593ae8-b0c6-432f-9178-700b9b46c624"} {
-		_, err := (&Operator{}).Trigger(t.Context(), config.Job{Name: "reports"}, id, nil)
+		_, err := (&Operator{}).Trigger(t.Context(), config.Job{Name: "reports"}, id)
 		var r *Refusal
 		if !errors.As(err, &r) || r.Kind != Invalid || r.Message != `"id" is not a UUID` || !strings.HasPrefix(r.Hint, "as ") {
 			t.Errorf("id %q: %v", id, err)
 		}
 	}
-}
-
-func TestDataAreForJobsThatTakeThem(t *testing.T) {
-	j := config.Job{Name: "reports", Exec: &config.Exec{}}
-	_, err := (&Operator{}).Trigger(t.Context(), j, "", []byte("{}"))
-	refused(t, err, NoData, `job "reports" takes no data`, "give the job trigger: {data: true}")
-	_, err = (&Operator{}).Trigger(t.Context(), config.Job{Name: "reports"}, "", []byte("{}"))
-	refused(t, err, Partial, `it is not known here whether job "reports" takes data`, "give its table with -c")
 }
 
 func TestTheKindOfARefusalSaysWhatRedisAnswered(t *testing.T) {

@@ -30,7 +30,6 @@ const (
 	NoTimer                  // no timer of that id waits
 	InTable                  // a job of the table can only be changed in the table
 	EveryReplica             // a job with this guarantee cannot be run by request
-	NoData                   // the job takes no data, or those of a past run are gone
 	Partial                  // the table at hand does not tell all that the request needs
 	Alive                    // a replica of the service lives
 )

@@ -21,7 +21,7 @@ func (s *Store) Rerun(ctx context.Context, job string, tick time.Time, id string
 	if rds.Millis(tick)%10 != 0 { // a trigger made it, and it is no tick of the schedule
 		d.Kind = "manual"
 	}
-	_, err := s.ask(ctx, "rerunning", d, []time.Time{tick}, nil, actText{What: "rerun", Tick: rds.Millis(tick)})
+	_, err := s.ask(ctx, "rerunning", d, []time.Time{tick}, actText{What: "rerun", Tick: rds.Millis(tick)})
 	return d, err
 }
 
@@ -84,9 +84,6 @@ func (o *Operator) TickToRerun(ctx context.Context, j config.Job, given Moment, 
 		case !e.Tick.Equal(given.Time), e.Outcome == HandedOver:
 		case !e.Failed && !force:
 			return time.Time{}, unfailed("the history has it as " + e.Outcome)
-		case e.Data != 0: // even if Redis still has them: the run would be another one when they are gone
-			return time.Time{}, refuse(NoData, "the run of %s had data, which are not kept for a further run", given).
-				of(j.Name).hint("trigger the job once more, with its data")
 		default:
 			return e.Tick, nil
 		}

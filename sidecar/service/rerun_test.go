@@ -62,7 +62,6 @@ func TestTheTickToRerunIsTheNewestThatFailedOrTheGivenOne(t *testing.T) {
 			{Tick: hour(-9), Kind: "backfill", Outcome: "failed", Failed: true},
 			{Tick: hour(-8), Kind: "backfill", Outcome: "succeeded"},
 			{Tick: hour(-3).Add(7 * time.Millisecond), Kind: "manual", Outcome: "failed", Failed: true},
-			{Tick: hour(-2).Add(7 * time.Millisecond), Kind: "manual", Outcome: "failed", Failed: true, Data: 12},
 			{Tick: hour(-4), Kind: "handover", Outcome: service.HandedOver},
 			{Tick: hour(-8).Add(30 * time.Minute), Kind: "handover", Outcome: "failed", Failed: true}, // and, settled later:
 			{Tick: hour(-8).Add(30 * time.Minute), Kind: "schedule", Outcome: service.HandedOver},
@@ -82,9 +81,6 @@ func TestTheTickToRerunIsTheNewestThatFailedOrTheGivenOne(t *testing.T) {
 		if _, r := asks(hour(-5).Add(time.Minute)); r == nil || r.Kind != service.Invalid ||
 			!strings.Contains(r.Hint, hour(-5).Format(time.RFC3339)+" "+hour(-4).Format(time.RFC3339)) {
 			w.Errorf("no tick: %+v", r)
-		}
-		if _, r := asks(hour(-2).Add(7 * time.Millisecond)); r == nil || r.Kind != service.NoData {
-			w.Errorf("of a run with data: %+v", r)
 		}
 		if _, r := asks(hour(+1)); r == nil || r.Kind != service.Future {
 			w.Errorf("yet to come: %+v", r)

@@ -49,7 +49,6 @@ func Settings(j config.Job) string {
 		{j.Priority > 0, fmt.Sprintf("priority %d", j.Priority)},
 		{j.Suspend, "suspend"},
 		{j.Observe, "observe"},
-		{j.Trigger.Data, "trigger data"},
 		{j.Dynamic, "dynamic"},
 	} {
 		if set.is {

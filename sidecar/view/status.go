@@ -143,15 +143,14 @@ type Entry struct {
 	Ended      string `json:"ended,omitempty"`
 	DurationMS int64  `json:"durationMs"`
 	Detail     string `json:"detail,omitempty"`
-	First      string `json:"first,omitempty"`     // of several ticks: tick is the last one
-	Ticks      int    `json:"ticks,omitempty"`     // how many were not fired; 0 = it is a run
-	DataBytes  int    `json:"dataBytes,omitempty"` // of the data that a trigger brought; 0 = none, or not known
+	First      string `json:"first,omitempty"` // of several ticks: tick is the last one
+	Ticks      int    `json:"ticks,omitempty"` // how many were not fired; 0 = it is a run
 }
 
 // NewEntry returns an entry of the history in JSON.
 func NewEntry(e service.Entry) Entry {
 	return Entry{e.Job, Stamp(e.Tick), e.Run, e.Replica, e.Kind, e.Attempt, e.Outcome, e.Failed, Stamp(e.Ended),
-		e.Took.Milliseconds(), e.Detail, Stamp(e.First), e.Count, max(e.Data, 0)}
+		e.Took.Milliseconds(), e.Detail, Stamp(e.First), e.Count}
 }
 
 // NewEntries returns entries of the history in JSON, in their order; never null.

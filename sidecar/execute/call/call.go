@@ -176,7 +176,7 @@ func (e *caller) Execute(ctx context.Context, r execute.Run) execute.Result {
 		err := fmt.Errorf("calling the app: %w", context.Cause(ctx))
 		return execute.Result{Status: execute.Canceled, Err: err, Code: -1}
 	}
-	p, err := e.prover.prove(ctx, r, e.bodyOf(r))
+	p, err := e.prover.prove(ctx, r, e.body)
 	if err != nil {
 		return resultOfBroken(ctx, answer{}, err, true)
 	}
@@ -214,7 +214,7 @@ func (e *caller) send(ctx context.Context, r execute.Run, p proof) (res execute.
 		if next == nil {
 			return e.resultOf(a, u, time.Now()), foreign
 		}
-		if e.bodyOf(r) != "" && (u.Scheme == "https" && next.Scheme == "http" || !sameHost(e.url, next)) {
+		if e.body != "" && (u.Scheme == "https" && next.Scheme == "http" || !sameHost(e.url, next)) {
 			res := e.resultOf(a, u, time.Now())
 			res.Err = fmt.Errorf("%w: it would send the body to another host, or from https to http", res.Err)
 			return res, foreign
@@ -244,17 +244,11 @@ func (e *caller) facts(r execute.Run) []execute.Fact {
 	return facts
 }
 
-// bodyOf is the body of a run's requests: the data that it brought, or else the table's.
-func (e *caller) bodyOf(r execute.Run) string { return cmp.Or(r.Data, e.body) }
-
 func (e *caller) request(r execute.Run, u *url.URL, foreign bool, proof http.Header) *http.Request {
 	facts := e.facts(r)
 	h := make(http.Header, len(facts)+2+len(e.private)+len(proof))
 	h["User-Agent"] = e.agent
-	switch {
-	case r.Data != "":
-		h["Content-Type"] = []string{"application/json"}
-	case e.content != nil:
+	if e.content != nil {
 		h["Content-Type"] = e.content
 	}
 	host := u.Host
@@ -268,7 +262,7 @@ func (e *caller) request(r execute.Run, u *url.URL, foreign bool, proof http.Hea
 	for _, f := range facts {
 		h[f.Header] = []string{f.Value}
 	}
-	return newRequest(e.method, u, host, h, e.bodyOf(r))
+	return newRequest(e.method, u, host, h, e.body)
 }
 
 // redirect returns where the answer sends the call, nil when the answer is the last one.

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/solotick/solotick/config"
-	"github.com/solotick/solotick/internal/credentials"
 	"github.com/solotick/solotick/internal/testing/rig"
 	"github.com/solotick/solotick/sidecar/execute"
 )
@@ -139,33 +138,6 @@ func TestAJSONBodyIsAnnouncedAsOne(t *testing.T) {
 	New(config.HTTP{URL: a.URL, Body: `{"dry": false}`}, Options{}).Execute(t.Context(), aRun())
 	if got := a.last(t).Header.Get("Content-Type"); got != "application/json" {
 		t.Errorf("Content-Type %q", got)
-	}
-}
-
-func TestTheDataOfARunAreItsBody(t *testing.T) {
-	a, f := newApp(t, nil), newFiles(t)
-	e := New(config.HTTP{URL: a.URL, Body: "of the table", Headers: map[string]string{"Content-Type": "text/csv"},
-		Sign: config.Sign{SecretFile: f.write("secret", whsec)}}, Options{})
-	r := aRun()
-	r.Data = `{"customer": 42}`
-	var told string
-	r.Tell = func(lines []string) { told = strings.Join(lines, "\n") }
-	wantStatus(t, e.Execute(t.Context(), r), execute.Succeeded)
-	signed, err := credentials.ParseSecrets(whsec)
-	h := a.last(t).Header
-	if a.bodies[0] != `{"customer": 42}` || h.Get("Content-Type") != "application/json" || h.Get("Content-Length") != "16" {
-		t.Errorf("%q with %v", a.bodies[0], h)
-	}
-	if err != nil || h.Get("Webhook-Signature") != signed.Sign(h.Get("Webhook-Id"), h.Get("Webhook-Timestamp"), a.bodies[0]) {
-		t.Errorf("signed is something else: %v, %v", h, err)
-	}
-	if !strings.Contains(told, "a body of 16 bytes") || strings.Contains(told, "customer") {
-		t.Errorf("told:\n%s", told)
-	}
-	r.Data = ""
-	wantStatus(t, e.Execute(t.Context(), r), execute.Succeeded)
-	if h := a.last(t).Header; a.bodies[1] != "of the table" || h.Get("Content-Type") != "text/csv" {
-		t.Errorf("the next run has %q with %v", a.bodies[1], h)
 	}
 }
 

@@ -33,10 +33,6 @@ const (
 	// left the group can still hold them, and it may hold them for ever.
 	outputGrace = 3 * time.Second
 
-	// maxVariable bounds the data in the environment, in bytes. The kernel bounds arguments and environment together,
-	// and refuses to start a command that has more.
-	maxVariable = 32 << 10
-
 	defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 )
 
@@ -73,7 +69,7 @@ type command struct {
 }
 
 // New returns the executor of an exec job. The command is looked for in the PATH of its own environment, anew for
-// each attempt. Its input is the data of the run, or empty.
+// each attempt. Its input is empty.
 func New(c config.Exec, o Options) execute.Executor {
 	e := &command{args: slices.Clone(c.Command), dir: c.Dir, path: defaultPath, grace: o.Grace,
 		log: cmp.Or(o.Log, slog.New(slog.DiscardHandler))}
@@ -82,7 +78,7 @@ func New(c config.Exec, o Options) execute.Executor {
 	for _, name := range e.named {
 		env = append(env, name+"="+c.Env[name])
 	}
-	told := map[string]bool{execute.DataVariable: true}
+	told := map[string]bool{}
 	for _, f := range (execute.Run{Token: 1, Parent: "any"}).Facts() {
 		told[f.Env] = true // a foreign token or trace must not pass for ours when the run has none
 	}
@@ -115,9 +111,6 @@ func (e *command) Execute(ctx context.Context, r execute.Run) execute.Result {
 			env = append(env, f.Env+"="+f.Value)
 		}
 	}
-	if r.Data != "" && len(r.Data) <= maxVariable {
-		env = append(env, execute.DataVariable+"="+r.Data)
-	}
 	out := &output{log: e.log.With("job", r.Job, "tick", r.Stamp(), "run", r.ID), rate: &e.rate}
 	stdout, stderr := &lines{out: out, stream: "stdout"}, &lines{out: out, stream: "stderr"}
 	cmd := &exec.Cmd{
@@ -125,10 +118,6 @@ func (e *command) Execute(ctx context.Context, r execute.Run) execute.Result {
 		Stdout: stdout, Stderr: stderr, WaitDelay: outputGrace,
 		SysProcAttr: groupLeader(),
 	}
-	if r.Data != "" {
-		cmd.Stdin = strings.NewReader(r.Data)
-	}
-
 	if r.Tell != nil {
 		r.Tell(e.lines(r))
 	}

@@ -109,30 +109,10 @@ func write(t *testing.T, path, text string, mode os.FileMode) {
 	}
 }
 
-func TestTheDataOfARunAreItsInputAndAVariable(t *testing.T) {
-	const script = `cat; echo "|${SOLOTICK_DATA-none}"`
-	o := Options{Env: []string{"PATH=" + os.Getenv("PATH"), "SOLOTICK_DATA=of another run"}}
-	for data, want := range map[string]string{
-		`{"customer": 42}`: `{"customer": 42}|{"customer": 42}`,
-		"":                 "|none",
-	} {
-		r := aRun()
-		if data != "" {
-			r.Data = data
-		}
-		res := sh(script, o).Execute(t.Context(), r)
-		if wantStatus(t, res, execute.Succeeded); res.Output != want {
-			t.Errorf("%q, want %q", res.Output, want)
-		}
-	}
-	for size, want := range map[int]string{32 << 10: "32768 32769", 32<<10 + 1: "32769 1", 64 << 10: "65536 1"} {
-		r := aRun()
-		r.Data = strings.Repeat("1", size)
-		res := sh(`echo $(wc -c) $(echo "$SOLOTICK_DATA" | wc -c)`, o).Execute(t.Context(), r)
-		if wantStatus(t, res, execute.Succeeded); res.Output != want {
-			t.Errorf("of %d bytes: %q, want %q", size, res.Output, want)
-		}
-		wantStatus(t, sh("exit 0", o).Execute(t.Context(), r), execute.Succeeded) // a command need not read them
+func TestTheInputOfACommandIsEmpty(t *testing.T) {
+	res := sh("cat; echo end", Options{}).Execute(t.Context(), aRun())
+	if wantStatus(t, res, execute.Succeeded); res.Output != "end" {
+		t.Errorf("%q", res.Output)
 	}
 }
 
