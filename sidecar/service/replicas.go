@@ -164,8 +164,9 @@ func (s *Store) Replicas(ctx context.Context) ([]Replica, error) {
 	if err != nil || len(all) == 0 {
 		return all, err
 	}
-	slices.SortFunc(all, func(a, b Replica) int { return b.Seen.Compare(a.Seen) }) // reports of live ones count more
-	defer slices.SortFunc(all, byName)
+	// Reports of live ones count more.
+	slices.SortStableFunc(all, func(a, b Replica) int { return b.Seen.Compare(a.Seen) })
+	defer slices.SortStableFunc(all, byName)
 	size := 0
 	for some := range slices.Chunk(all, 50) { // an answer has its bound
 		ask := []any{"hmget", s.redis.Keys.Reports}
@@ -218,7 +219,7 @@ func (s *Store) Heartbeats(ctx context.Context) ([]Replica, error) {
 	if tooMany != nil { // or Redis gave no answer
 		return nil, fmt.Errorf("reading the heartbeats: %w", tooMany)
 	}
-	slices.SortFunc(all, byName)
+	slices.SortStableFunc(all, byName)
 	return all, nil
 }
 

@@ -61,7 +61,7 @@ func (l *Look) Results(j config.Job) []service.Entry {
 			all = append(all, e)
 		}
 	}
-	slices.SortFunc(all, func(a, b service.Entry) int {
+	slices.SortStableFunc(all, func(a, b service.Entry) int {
 		return cmp.Or(service.ByFailure(a, b), cmp.Compare(a.Replica, b.Replica))
 	})
 	return all

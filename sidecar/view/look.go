@@ -108,7 +108,7 @@ func (l *Look) Skips(job string) []Skipped {
 		}
 	}
 	newest := func(a, b Skipped) int { return cmp.Or(b.At.Compare(a.At), cmp.Compare(a.Replica, b.Replica)) }
-	slices.SortFunc(all, newest)
+	slices.SortStableFunc(all, newest)
 	return all
 }
 
