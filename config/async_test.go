@@ -1,6 +1,7 @@
 package config
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -66,5 +67,52 @@ func TestATimerIsToldWhichHeartbeatFits(t *testing.T) {
 	_, err := ParseTimer("t", []byte(`{"after": "1s", "http": {"url": "http://127.0.0.1/", "async": {"heartbeat": "30s"}}}`), time.Now())
 	if err == nil || !strings.Contains(err.Error(), "write heartbeat: 6.5s") {
 		t.Errorf("%v", err)
+	}
+}
+
+// Keys for replicas that start the job by themselves have no effect on the job of an app that asks.
+func TestWhatAJobOfAnAppThatAsksCannotHave(t *testing.T) {
+	const job = "service: s\njobs:\n  - name: asks\n    schedule: \"@hourly\"\n    claim: {}\n"
+	table := parsed(t, job+"    retry: {limit: 3}\n    missed: all\n    startRetries: 3\n    timeout: 1m\n    jitter: 1m\n    allowRemote: true\n")
+	var warned []string
+	for _, w := range table.Warnings {
+		warned = append(warned, strings.Fields(strings.TrimPrefix(w.Message, `job "asks": `))[0])
+	}
+	if want := []string{"retry", "missed:", "startRetries", "timeout", "jitter", "allowRemote"}; !slices.Equal(warned, want) {
+		t.Errorf("warned of %v, want %v", warned, want)
+	}
+	if j := table.Jobs[0]; j.Retry.Limit != 0 || j.Jitter != 0 || j.Missed != Latest || *j.Claim != (Async{Timeout: time.Hour, Heartbeat: 5 * time.Second}) || j.Reports() != j.Claim {
+		t.Errorf("read as %+v", j)
+	}
+	if j := parsed(t, job+"    missed: skip\n").Jobs[0]; j.Missed != Skip {
+		t.Errorf("read as %+v", j)
+	}
+	_, err := Parse("table.yaml", []byte(strings.Replace(job, "claim: {}", "claim: {heartbeat: 10s}", 1)), testEnv)
+	if err == nil || !strings.Contains(err.Error(), "claim.heartbeat: 10s needs a lock.ttl of at least 22s, and it is 15s") {
+		t.Error(err)
+	}
+}
+
+// A lease has no ticks, and no end unless the table gives it one.
+func TestALeaseIsForAnAppThatAsks(t *testing.T) {
+	const job = "service: s\njobs:\n  - name: asks\n    schedule: \"@lease\"\n"
+	table := parsed(t, job+"    claim: {}\n")
+	if j := table.Jobs[0]; !j.Schedule.IsLease() || j.Claim.Timeout != furthest || len(table.Warnings) > 0 || j.Schedule.String() != "@lease" {
+		t.Errorf("read as %+v, %v", j, table.Warnings)
+	}
+	if j := parsed(t, job+"    claim: {timeout: 2h}\n").Jobs[0]; j.Claim.Timeout != 2*time.Hour {
+		t.Errorf("read as %+v", j)
+	}
+	for keys, why := range map[string]string{
+		"concurrencyPolicy: Allow":   `concurrencyPolicy "Allow": must be Forbid with @lease`,
+		"concurrencyPolicy: Replace": `concurrencyPolicy "Replace": must be Forbid with @lease`,
+	} {
+		if _, err := Parse("table.yaml", []byte(job+"    claim: {}\n    "+keys+"\n"), testEnv); err == nil || !strings.Contains(err.Error(), why) {
+			t.Errorf("%s: %v", keys, err)
+		}
+	}
+	_, err := Parse("table.yaml", []byte(job+"    exec: {command: [a]}\n"), testEnv)
+	if err == nil || !strings.Contains(err.Error(), `schedule "@lease": is for a job with claim`) {
+		t.Error(err)
 	}
 }

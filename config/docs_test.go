@@ -31,7 +31,7 @@ func keysOf(path ...string) []strict.Key {
 // sections of the reference are named by the mappings whose keys they list.
 var sections = strings.Fields(`ready calendars
 	redis redis.sentinel redis.cluster redis.identity redis.identity.aws redis.tls
-	jobs jobs.every jobs.http jobs.http.headers jobs.http.tls jobs.http.sign jobs.http.async jobs.exec jobs.retry jobs.lock
+	jobs jobs.every jobs.http jobs.http.headers jobs.http.tls jobs.http.sign jobs.http.async jobs.exec jobs.claim jobs.retry jobs.lock
 	jobs.notify jobs.notify.change`)
 
 // rows writes the keys as the reference has them.

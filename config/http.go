@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"go.yaml.in/yaml/v4"
 
@@ -39,8 +38,8 @@ func httpKeys(to *HTTP) []strict.Key {
 			Also: "signature hmac webhook",
 			Doc: "signs each request, so that the app can tell who called: " +
 				"see [handlers.md](handlers.md#prove-that-it-was-solotick-that-called)"},
-		{Name: "async",
-			Type: made(&to.Async, Async{Timeout: time.Hour, Heartbeat: 5 * time.Second}, asyncKeys, complete("")),
+		{Name: "async", Type: asyncType(&to.Async, "the app's 202",
+			". `timeout` of the job limits the time until the 202"),
 			Also: "callback longRunning",
 			Doc: "the app may answer 202, and end the run later by a report, see [Long jobs](#long-jobs); " +
 				"`{}` has the defaults"},

@@ -63,7 +63,7 @@ func (d *decoder) jobs(_ *strict.Decoder, e strict.Entry) {
 			d.Fail(item.At, "", "this job is empty")
 			d.broken("")
 		case item.Value.Kind != yaml.MappingNode:
-			d.Fail(item.Value, "write its keys: name, schedule, and http or exec",
+			d.Fail(item.Value, "write its keys: name, schedule, and http, exec or claim",
 				"a job must be a mapping, not %s", strict.KindOf(item.Value))
 			d.broken("")
 		default:
@@ -115,11 +115,13 @@ func (d *decoder) finishJob(n *yaml.Node, found map[string]*yaml.Node) {
 			d.names[t.Value] = t.Node
 		}
 	}
-	switch h, x := found["http"], found["exec"]; {
-	case h == nil && x == nil:
-		d.Fail(n, "give it http (a request) or exec (a command)", "nothing to run")
-	case strict.Present(h) && strict.Present(x):
-		d.Fail(later(h, x), "a job has one of them; make two jobs of it", "both http and exec are set")
+	ways := slices.DeleteFunc([]string{"http", "exec", "claim"}, func(k string) bool { return found[k] == nil })
+	switch {
+	case len(ways) == 0:
+		d.Fail(n, "give it http (a request), exec (a command) or claim (the app runs it)", "nothing to run")
+	case len(ways) > 1 && strict.Present(found[ways[0]]) && strict.Present(found[ways[1]]):
+		d.Fail(later(found[ways[0]], found[ways[1]]), "a job has one of them; make two jobs of it",
+			"both %s and %s are set", ways[0], ways[1])
 	}
 	d.checkJob()
 }
@@ -133,6 +135,7 @@ func (d *decoder) checkJob() {
 	checkTLS(d.Decoder, d.job)
 	checkSigned(d.Decoder, d.job)
 	checkAsync(d.Decoder, d.job, d.table)
+	checkClaim(d.Decoder, d.job)
 	d.checkEffect()
 	if d.job.Guarantee == EveryReplica { // its runs are in nobody's way, and no answer of Redis tells of a change
 		d.job.ConcurrencyPolicy, d.job.Concurrency, d.job.Change = Allow, 0, Change{}
@@ -180,7 +183,10 @@ func (d *decoder) finishSchedule() {
 		return
 	}
 	j.Schedule = s
-	if s.Next(d.now).IsZero() && !j.unset(whenKeys...) {
+	if s.IsLease() && j.Claim == nil {
+		d.Bad(expr, "give it claim: {}", "is for a job with claim: an app asks for it")
+	}
+	if s.Next(d.now).IsZero() && !s.IsLease() && !j.unset(whenKeys...) {
 		d.Warn(expr.Node, "", "%s: its last tick has passed, it will not run again", expr.Label)
 	}
 }

@@ -45,7 +45,7 @@ func (d *decoder) tableKeys() []strict.Key {
 		{Name: "defaults", Type: strict.Type{Kind: strict.KindMapping, Keys: common(job), Decode: d.defaults},
 			Doc: "values for all jobs that do not set their own: the keys marked *d* below"},
 		{Name: "jobs", Type: strict.Type{Kind: kindJobs, Keys: job, Decode: d.jobs}, Default: strict.Required,
-			Form: strict.Form{Choice: []string{"http", "exec"}, Chosen: true},
+			Form: strict.Form{Choice: []string{"http", "exec", "claim"}, Chosen: true},
 			Doc:  "the jobs; an empty list is allowed and gives a warning"},
 	}
 }
@@ -64,9 +64,13 @@ func jobKeys(to *draft, known calendars) []strict.Key {
 			Example: "Europe/Berlin", Form: filledForm, Show: strict.Shown, Common: true, Also: "tz zone location",
 			Doc: "IANA name of the zone that the schedule is in"},
 		{Name: "http", Type: made(&to.HTTP, request, httpKeys, complete("url: http://127.0.0.1:8080/path")),
-			Default: "http or exec", Doc: "the request that runs the job"},
+			Default: "http, exec or claim", Doc: "the request that runs the job"},
 		{Name: "exec", Type: made(&to.Exec, Exec{}, execKeys, complete(`command: ["/bin/tool", "--fast"]`)),
-			Default: "http or exec", Doc: "the command that runs the job"},
+			Default: "http, exec or claim", Doc: "the command that runs the job"},
+		{Name: "claim", Type: asyncType(&to.Claim, "the claim", ""), Default: "http, exec or claim",
+			Also: "lease coordinator",
+			Doc: "the app's own scheduler runs the job, and asks before each tick, see [Claims](claims.md); " +
+				"`{}` has the defaults"},
 		{Name: "allowRemote", Type: strict.Bool(&to.AllowRemote), Default: "false", Example: "true", Show: strict.Shown,
 			Common: true, Doc: "lets `http.url` and its redirects lead to another host than this one"},
 		{Name: "timeout", Type: strict.Duration(&to.Timeout, strict.AtLeast(time.Millisecond)), Default: "5m",

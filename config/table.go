@@ -78,8 +78,9 @@ type Job struct {
 	Name              string
 	Schedule          *schedule.Schedule
 	TimeZone          string // IANA name; "UTC" by default
-	HTTP              *HTTP  // exactly one of HTTP and Exec is set
+	HTTP              *HTTP  // exactly one of HTTP, Exec and Claim is set
 	Exec              *Exec
+	Claim             *Async        `json:",omitempty"` // the app's own scheduler runs the job, and asks first
 	AllowRemote       bool          // the HTTP target may be another host
 	Timeout           time.Duration // a run's limit; default 5m
 	Guarantee         Guarantee
@@ -115,6 +116,14 @@ type Job struct {
 	// Content is 16 hex digits over everything in the job, with its secrets. It is equal as long as a reload leaves the
 	// job as it was. It must not leave the process, because it could confirm a guess at a secret.
 	Content string `json:"-"`
+}
+
+// Reports says how the app reports on the job's runs; nil = it does not.
+func (j *Job) Reports() *Async {
+	if j.Claim == nil && j.HTTP != nil {
+		return j.HTTP.Async
+	}
+	return j.Claim
 }
 
 // Guarantee says how many replicas run a tick.
@@ -189,9 +198,9 @@ type HTTP struct {
 	Async       *Async                `json:",omitempty"` // nil = the answer ends the run
 }
 
-// Async says how an app that accepts a run by the answer 202 reports on it.
+// Async says how an app reports on a run that it has accepted by the answer 202, or claimed.
 type Async struct {
-	Timeout   time.Duration // of the run after that answer; default 1h
+	Timeout   time.Duration // of the run from then on; default 1h
 	Heartbeat time.Duration // the app reports at least this often; default 5s
 }
 

@@ -67,7 +67,8 @@ func (c *claimer) askWithoutSlot(w *wake, missing reason) skip {
 	case err == nil && a.Code == lock.Free:
 		w.asked = true
 		return skip{}
-	case err == nil && a.Code == lock.Fired && refusal(w, a) == firedElsewhere: // there, nothing was missing
+	case err == nil && a.Code == lock.Fired && refusal(w, a) == firedElsewhere && w.asker == nil:
+		// There, nothing was missing.
 		return skip{reason: missing, attrs: c.by(a)}
 	}
 	return c.refused(w, a, err)
@@ -167,6 +168,9 @@ func (c *claimer) ensureRegistered(ctx context.Context, w *wake) error {
 func (c *claimer) whileWorth(w *wake) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(c.accepting)
 	stop := context.AfterFunc(w.spec.life, cancel)
+	if w.asker != nil {
+		context.AfterFunc(w.asker.waits, cancel)
+	}
 	until := w.worthUntil()
 	if until.IsZero() {
 		return ctx, func() { stop(); cancel() }
@@ -183,7 +187,7 @@ func (c *claimer) refused(w *wake, a lock.Answer, err error) skip {
 	case err != nil:
 		return skip{reason: redisError, attrs: []slog.Attr{slog.String("err", err.Error())}}
 	}
-	return skip{reason: refusal(w, a), until: a.Until, attrs: c.by(a)}
+	return skip{reason: refusal(w, a), until: a.Until, holder: a.Holder, attrs: c.by(a)}
 }
 
 // refusal translates Redis' answer to a claim that was not won. The newest claimed tick is all that Redis remembers, so
@@ -223,7 +227,7 @@ func (c *claimer) by(a lock.Answer) []slog.Attr {
 // newRun makes the UUID of a run. A run that its app may end by itself is of no process in particular: when this
 // process is known to be dead, the app may still work for as long as the lease lasts.
 func (c *claimer) newRun(w *wake) string {
-	if w.spec.HTTP != nil && w.spec.HTTP.Async != nil {
+	if w.spec.Reports() != nil {
 		return lock.NewRun("")
 	}
 	return lock.NewRun(c.process)

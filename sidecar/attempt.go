@@ -66,7 +66,7 @@ func (r *runner) attempt(ctx context.Context, w *wake, h *held, number int, star
 	defer stop()
 	span := spanOf(r.spans, h)
 	var began time.Time
-	result := w.spec.executor.Execute(ctx, execute.Run{
+	result := w.executor().Execute(ctx, execute.Run{
 		Service: r.service, Job: w.spec.Name, Tick: w.tick, Since: h.since, ID: h.run, Attempt: number, Token: h.token,
 		Replica: r.replica, Kind: w.kind, Key: w.of.Key, Parent: span.parent(),
 		Await: func(ctx context.Context) {

@@ -123,6 +123,8 @@ func (t *dueTicks) takeTimer(ctx context.Context, d lock.Due) {
 func (t *dueTicks) takeOne(ctx context.Context, w *wake, waits bool) bool {
 	switch {
 	case t.dropStale(ctx, w):
+	case w.spec.asks() && w.byHand():
+		t.discard(ctx, w.of, "the job's app runs it by itself")
 	case t.dropWorthless(ctx, w, waits):
 	case t.rendezvous.leavesToOthers(ctx, w.of):
 	case waits:

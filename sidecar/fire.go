@@ -111,6 +111,10 @@ func (f *firer) giveUp(ctx context.Context, w *wake, why reason) skip {
 // gate tells why the table or a pause forbids the tick; "" if neither does.
 func (f *firer) gate(w *wake) reason {
 	switch sp := w.spec; {
+	case sp.asks() && (w.asker == nil || w.asker.waits.Err() != nil):
+		return unasked
+	case !sp.asks() && w.asker != nil:
+		return superseded
 	case w.byHand():
 	case sp.Suspend:
 		return suspended
@@ -160,7 +164,7 @@ func (f *firer) passGate(w *wake) skip {
 			return skip{}
 		case f.accepting.Err() != nil:
 			return skip{reason: draining}
-		case w.spec.life.Err() == nil && w.expired(f.clock):
+		case w.spec.life.Err() == nil && w.expired(f.clock), w.asker != nil && w.asker.waits.Err() != nil:
 			return skip{reason: r}
 		}
 		w.releaseSlot(f.slots) // it asks by the new spec, or the clock was set back

@@ -200,7 +200,7 @@ func (j *job) missedTick(at time.Time) (wake, bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.spec == nil || !j.ticks.missedTick(&j.spec.series, at) ||
-		!j.spec.usesClaims() || j.spec.Missed == config.Skip {
+		!j.spec.usesClaims() || j.spec.Missed == config.Skip || j.spec.asks() {
 		return wake{}, false
 	}
 	return j.tableWake(j.ticks.taken, kindCatchup), true

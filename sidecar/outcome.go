@@ -29,14 +29,16 @@ const (
 	outsideWindow  reason = "outside_window"
 	draining       reason = "draining"
 	redisError     reason = "redis_error" // no clear answer while the tick was worth firing
+	unasked        reason = "not_asked"   // no app asks for the tick any more, and none else runs the job
 )
 
 var reasons = [...]reason{firedElsewhere, overlap, queued, superseded, paused, suspended, notReady, startFailed, noSlot,
-	tooLate, outsideWindow, draining, redisError}
+	tooLate, outsideWindow, draining, redisError, unasked}
 
 // skipWords say for people why a replica let a tick go that became a missed one.
 var skipWords = map[reason]string{
 	redisError:    "Redis did not answer",
+	unasked:       "the app that had asked was gone",
 	notReady:      "its app was not ready",
 	startFailed:   "it could not start the job",
 	noSlot:        "all its slots were taken",
@@ -84,6 +86,7 @@ func Recorded() []string {
 type skip struct {
 	reason reason
 	until  time.Time   // end of the pause that it met; zero = not known
+	holder string      // the replica that was there first; "" = none, or not known
 	attrs  []slog.Attr // further attributes for the log
 }
 

@@ -64,7 +64,7 @@ func (r *recorder) fired(run context.Context, w *wake, h *held) {
 // accepted logs that the app has accepted a run, which it ends by itself.
 func (r *recorder) accepted(w *wake, h *held) {
 	r.log.LogAttrs(context.Background(), slog.LevelInfo, "accepted", append(w.attrs(), slog.String("run", h.run),
-		slog.Duration("heartbeat", w.spec.HTTP.Async.Heartbeat))...)
+		slog.Duration("heartbeat", w.spec.Reports().Heartbeat))...)
 }
 
 // skipped counts a wake that did not fire.
@@ -163,12 +163,13 @@ func (r *recorder) interrupted(name, run string, rec lock.Reaped, detail string)
 	if service.IsTimer(name) {
 		label = service.TimerJobs
 	}
-	sp, o, level := r.spec(name), leftAs(rec.Record), slog.LevelError
-	if rec.Cancelled {
-		level = slog.LevelInfo
+	sp, o, level := r.spec(name), leftAs(rec.Record), slog.LevelInfo
+	failed := sp.failsAs(o)
+	if failed {
+		level = slog.LevelError
 	}
 	if sp != nil {
-		r.ping(sp, run, string(o), !rec.Cancelled)
+		r.ping(sp, run, string(o), failed)
 		r.turned(sp, rec.Streak, &service.Entry{Tick: rec.Tick, Run: run, Replica: rec.Replica, Outcome: string(o),
 			Detail: detail})
 	}
@@ -176,7 +177,7 @@ func (r *recorder) interrupted(name, run string, rec lock.Reaped, detail string)
 		t := r.metrics.tally(label)
 		t.takeovers.Add(1)
 		t.ran(o)
-		if !rec.Cancelled {
+		if failed {
 			t.failures.Add(1)
 		}
 	}
@@ -211,6 +212,9 @@ func (r *recorder) book(sp *spec, gaps string) {
 			}
 			if g.Fate == lock.Missed {
 				e.Detail = cmp.Or(r.deadRun(ctx, sp, &e), r.whyMissed(&e))
+				if e.Detail == "" && sp.asks() {
+					e.Detail = "no app asked for it"
+				}
 				missed.Detail = cmp.Or(e.Detail, missed.Detail)
 			}
 			if g.Fate == lock.Missed || g.Fate == lock.Displaced {

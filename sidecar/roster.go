@@ -65,6 +65,7 @@ func (a *atWork) newSpec(c *config.Job) *spec {
 	switch {
 	case a.observe || c.Observe:
 		sp.executor, sp.observed = execute.Observer{}, true
+	case c.Claim != nil: // the app that asks executes it
 	case c.Dynamic:
 		sp.executor = admitted{a.executor(*c), c, a.Table}
 	default:

@@ -251,6 +251,10 @@ func (s *Sidecar) wake(upTo time.Time, names ...string) {
 		}
 		if w, ok := j.take(upTo); ok {
 			s.showNext(w.spec, w.due)
+			if w.spec.asks() { // see Ask
+				w.close(false)
+				continue
+			}
 			wakes = append(wakes, &w)
 		}
 	}

@@ -35,6 +35,9 @@ const (
 // usesClaims reports whether the job's ticks are claimed: not so when every replica fires them.
 func (sp *spec) usesClaims() bool { return sp.Guarantee != config.EveryReplica }
 
+// asks reports whether the job's own app asks for its ticks, and no replica starts it by itself.
+func (sp *spec) asks() bool { return sp.Claim != nil && !sp.observed }
+
 // now is the time by which the job's ticks are judged: whether one is still worth starting, and how long it may wait.
 // It is the slower one of the cluster clock and Redis' clock, because Redis lets no tick be claimed before its own
 // clock has reached it. The ticks of a job that claims none come by the cluster clock alone.
@@ -115,16 +118,19 @@ func (sp *spec) mayRepeat(r execute.Result) bool {
 
 // countsAsFailed reports whether an outcome means that the run failed. The log's level, the history's `failed`, and the
 // metric failures_total go by it, and through these the page, alerts and notifications. A run that the shutdown cut
-// off has not failed if another replica runs it again.
+// off has not failed if another replica runs it again, and neither has a lease that passes to another app.
 func (sp *spec) countsAsFailed(o outcome) bool {
 	switch o {
 	case succeeded, declined, observed, replaced, cancelled, handedOver:
 		return false
-	case shutdown:
-		return sp.Guarantee != config.AtLeastOnce
+	case shutdown, lostLock, wasInterrupted:
+		return !sp.Schedule.IsLease() && (o != shutdown || sp.Guarantee != config.AtLeastOnce)
 	}
 	return true
 }
+
+// failsAs is countsAsFailed for a job that may have left the table.
+func (sp *spec) failsAs(o outcome) bool { return o != cancelled && (sp == nil || sp.countsAsFailed(o)) }
 
 // hasFates reports whether Redis knows what becomes of the job's ticks.
 func (sp *spec) hasFates() bool { return sp.usesClaims() && sp.label != service.TimerJobs }

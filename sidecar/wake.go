@@ -7,6 +7,7 @@ import (
 
 	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/execute"
 )
 
 // wake is one reason to fire one tick: a timer's, a catch-up's, or a due entry's.
@@ -23,6 +24,7 @@ type wake struct {
 	asked   bool     // it has asked whether something is in its way, without a slot to win for
 	asking  bool     // it counts in ticks.asking
 	slot    *slot    // that it has asked for; nil = none. Written by its own fire, once that has begun
+	asker   *asker   // the app that asks for the tick; nil = none: the job is not of an app that asks
 }
 
 // ahead is how long before its tick a wake claims it. So the job starts on the tick, not a round trip later.
@@ -55,6 +57,15 @@ func (w *wake) refresh() bool {
 	}
 	w.spec = w.job.spec
 	return true
+}
+
+// executor runs the job for the wake.
+func (w *wake) executor() execute.Executor {
+	if w.asker != nil {
+		w.asker.async = w.spec.Claim
+		return w.asker
+	}
+	return w.spec.executor
 }
 
 // close ends the question of a wake. known tells that the fate of its tick is known.

@@ -181,7 +181,7 @@ func TestAReplicaAtItsBoundsStaysWithinTheManifestsMemory(t *testing.T) {
 	}
 	var answered atomic.Int32
 	var readers sync.WaitGroup
-	for i := range 32 { // as many as there are connections
+	for i := range 64 { // as many as there are connections
 		readers.Go(func() {
 			if code, _ := get(api, reads[i%len(reads)]); code == http.StatusOK {
 				answered.Add(1)
@@ -210,7 +210,7 @@ func TestAReplicaAtItsBoundsStaysWithinTheManifestsMemory(t *testing.T) {
 	if all-program > manifestMemory-forKernel { // the kernel takes the pages of the program back
 		t.Errorf("the replica took %d kB, %d of them the program's: the manifest allows %d", all, program, manifestMemory)
 	}
-	t.Logf("%d kB, %d of them the program's; %d of 64 answers", all, program, answered.Load())
+	t.Logf("%d kB, %d of them the program's; %d of 128 answers", all, program, answered.Load())
 	select {
 	case <-r.done:
 		t.Error("the replica has ended")

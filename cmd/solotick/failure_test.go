@@ -14,6 +14,7 @@ func TestEveryRefusalHasTheExitCodeOfTheRule(t *testing.T) {
 		service.InTable: exitProblem, service.NotAdmitted: exitProblem, service.Taken: exitProblem,
 
 		service.Invalid: exitUsage, service.NoReason: exitUsage, service.Future: exitUsage, service.NoJob: exitUsage, service.EveryReplica: exitUsage,
+		service.OtherWay: exitUsage,
 
 		service.Unavailable: exitCannot, service.Unanswered: exitCannot, service.Unregistered: exitCannot, service.Full: exitCannot,
 		service.Partial: exitCannot,

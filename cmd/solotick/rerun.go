@@ -39,7 +39,7 @@ With --wait the exit code is 0 only if the run succeeded.`,
 }
 
 func (a *app) rerun(ctx context.Context, op *operator, name string, given moment, force bool) error {
-	j, err := op.Claimed(ctx, name)
+	j, err := op.Startable(ctx, name)
 	if err != nil {
 		return err
 	}

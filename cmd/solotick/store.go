@@ -133,6 +133,7 @@ var remedies = map[service.Kind]struct {
 	service.NoFailure:    {exitProblem, "solotick rerun {} --tick TIME runs a given tick again"},
 	service.NoJob:        {exitUsage, "solotick status shows all jobs"},
 	service.EveryReplica: {exitUsage, ""},
+	service.OtherWay:     {exitUsage, "the app asks for its ticks"},
 	service.NotAdmitted:  {exitProblem, ""},
 	service.InTable:      {exitProblem, ""},
 	service.Taken:        {exitProblem, ""},

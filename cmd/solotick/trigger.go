@@ -34,7 +34,7 @@ With --wait the exit code is 0 only if the run succeeded. While the run has not 
 }
 
 func (a *app) trigger(ctx context.Context, op *operator, name string) error {
-	j, err := op.Claimed(ctx, name)
+	j, err := op.Startable(ctx, name)
 	if err != nil {
 		return err
 	}

@@ -72,6 +72,10 @@ func (a *app) try(name string, given moment) error {
 		return err
 	}
 	job := named[0]
+	if job.Claim != nil {
+		return usage("let the app ask, as docs/claims.md shows",
+			"the app of job %q runs it, and asks for its ticks", name)
+	}
 	tick, err := given.field("--tick", job, time.Now())
 	if err != nil {
 		return err

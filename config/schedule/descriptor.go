@@ -21,7 +21,7 @@ var shorthands = map[string]string{
 }
 
 var descriptors = []string{
-	"@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly", "@every", "@at",
+	"@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly", "@every", "@at", leaseWord,
 }
 
 // parseDescriptor reads an expression that begins with @: into a series, or into the fields it stands for.
@@ -34,6 +34,8 @@ func parseDescriptor(words []string, start time.Time) (series, []string, error) 
 	case "@at":
 		s, err := parseAt(args)
 		return s, nil, err
+	case leaseWord:
+		return nil, nil, errors.New("@lease must be the only schedule of a job")
 	case "@reboot":
 		return nil, nil, errors.New("@reboot has no meaning here: a tick is the same instant for all replicas, " +
 			"and each starts at another")
@@ -112,6 +114,15 @@ func parseAt(args []string) (series, error) {
 
 func (o once) after(u int64) (int64, bool)    { return int64(o), int64(o) > u }
 func (o once) notAfter(u int64) (int64, bool) { return int64(o), int64(o) <= u }
+
+// leaseWord stands for no ticks: the job is a lease, which an app gets when it asks while no other holds it.
+const leaseWord = "@lease"
+
+// lease has no ticks.
+type lease struct{}
+
+func (lease) after(int64) (int64, bool)    { return 0, false }
+func (lease) notAfter(int64) (int64, bool) { return 0, false }
 
 // suggest names the known word that is nearest to the unknown one, if one is near; otherwise all of them.
 func suggest(word string) string {

@@ -58,6 +58,9 @@ func ParseAll(exprs []string, o Options) (*Schedule, error) {
 	if len(exprs) == 0 {
 		return nil, checkText("")
 	}
+	if len(exprs) == 1 && strings.EqualFold(strings.TrimSpace(exprs[0]), leaseWord) {
+		return &Schedule{exprs: []string{leaseWord}, series: lease{}}, nil
+	}
 	s := &Schedule{rules: o.Rules, first: oldestTick, last: newestTick}
 	var all union
 	for _, expr := range exprs {
@@ -179,6 +182,9 @@ func (s *Schedule) Anchored() bool {
 	e, ok := base(s.series).(every)
 	return ok && e.anchor != 0
 }
+
+// IsLease reports whether the schedule is @lease, which has no ticks. A nil schedule is not.
+func (s *Schedule) IsLease() bool { return s != nil && s.exprs[0] == leaseWord }
 
 // ByName reports whether the ticks depend on the job's name: some field has an H.
 func (s *Schedule) ByName() bool { return slices.ContainsFunc(s.exprs, byName) }

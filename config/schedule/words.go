@@ -62,6 +62,8 @@ func inWords(s series, text string, o Options) (words string, fixed bool, clocks
 		return everyWords(int(s.period)) + ", counted from " + from.UTC().Format(time.RFC3339), false, instants
 	case once:
 		return "once, at " + time.Unix(int64(s), 0).UTC().Format(time.RFC3339), false, instants
+	case lease:
+		return "whenever an app asks for it while no other has it", false, instants
 	}
 	c := s.(*clocked)
 	return described{&c.sets, openFields(text, o.Job)}.words(), c.fixed, c.clocksInWords()

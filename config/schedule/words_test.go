@@ -62,6 +62,7 @@ var wordRows = []struct{ expr, words string }{
 	{"@every 90s", "every 90 seconds, counted from 1970-01-01T00:00:00Z"},
 	{"@every 10m", "every 10 minutes, counted from 1970-01-01T00:00:00Z"},
 	{"@at 2026-12-24T18:00:00+01:00", "once, at 2026-12-24T17:00:00Z"},
+	{"@lease", "whenever an app asks for it while no other has it"},
 
 	{"0 9 * * 1#1", "at 09:00, on the first Monday of the month"},
 	{"0 0 9,12,18 * * *", "at 09:00, 12:00 and 18:00, every day"},

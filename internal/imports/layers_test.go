@@ -19,12 +19,12 @@ import (
 // layers are those of the package sidecar, the lowest first. A file uses what stands in its own layer, or below.
 var layers = [...]struct{ name, files string }{
 	{"life", "life lease clock precisesleep_linux nudges redistrouble"},
-	{"job", "outcome series spec ticks slots wake job cron roster register"},
+	{"job", "outcome series spec ticks slots asker wake job cron roster register"},
 	{"metrics", "metrics tally standings jobinfo"},
 	{"peers", "rendezvous heartbeat"},
 	{"fire", "everyreplica fire yield acquire attempt record change settle span ready try"},
 	{"look", "look takeover due deferred timers dynamic steps redisstatus"},
-	{"connect", "sidecar reload doc"},
+	{"connect", "sidecar ask reload doc"},
 }
 
 // largestCircle is of files that use each other.

@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"github.com/solotick/solotick/sidecar/service"
+	"github.com/solotick/solotick/sidecar/view"
 )
 
 // retryAfter is how many seconds a caller should wait before it repeats a request that only the present state refuses.
@@ -28,6 +29,8 @@ type refusal struct {
 	Message  string        `json:"error"`
 	Hint     string        `json:"hint,omitempty"`
 	Problems []problemJSON `json:"problems,omitempty"`
+	Reason   string        `json:"reason,omitempty"` // as in the metric solotick_skips_total
+	By       string        `json:"by,omitempty"`
 }
 
 func (f *refusal) Error() string { return f.Message }
@@ -73,6 +76,8 @@ var statuses = map[service.Kind]refusal{
 	service.NoFailure:    {status: http.StatusNotFound, Hint: `{"tick": "2027-03-28T07:00:00Z"} runs that tick again`},
 	service.InTable:      {status: http.StatusConflict},
 	service.EveryReplica: {status: http.StatusConflict},
+	service.OtherWay:     {status: http.StatusConflict},
+	service.Future:       {status: http.StatusConflict},
 	service.Taken:        {status: http.StatusConflict},
 	service.Full:         {status: http.StatusInsufficientStorage},
 	service.Unregistered: {Hint: "a replica registers its jobs when it starts: ask again in a moment"},
@@ -89,6 +94,10 @@ var (
 func refusing(err error) *refusal {
 	if own, ok := errors.AsType[*refusal](err); ok {
 		return own
+	}
+	if n, ok := errors.AsType[*view.NotGranted](err); ok {
+		status := map[bool]int{false: http.StatusConflict, true: http.StatusServiceUnavailable}[n.Unknown]
+		return &refusal{status: status, Message: n.Error(), Reason: n.Reason, By: n.By}
 	}
 	r := service.RefusalOf(err)
 	f := statuses[r.Kind]

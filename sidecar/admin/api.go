@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/solotick/solotick/config"
@@ -18,6 +19,8 @@ type Replica interface {
 	Jobs() []config.Job // the table's, and after them the dynamic ones
 	// Drain makes the replica take no more ticks. It returns when its runs or ctx have ended.
 	Drain(ctx context.Context) error
+	// Ask claims a tick for an app; the zero tick is the one next to now. It returns when the app may run it.
+	Ask(ctx context.Context, job string, tick time.Time, on callback.Executor) (view.Granted, error)
 
 	// The replica knows these without Redis.
 	WhyIdle() error // why it leaves all ticks to others; nil = it takes them
@@ -41,6 +44,7 @@ type api struct {
 	Options
 	operator    *service.Operator
 	crossOrigin http.CrossOriginProtection
+	asking      atomic.Int32 // claims that are being answered
 }
 
 // API serves the status page and the API, only to this machine, and in browsers only to its own page. Everything in it
@@ -80,7 +84,7 @@ func (a *api) routes() map[string]methods {
 		"/v1/status":                  {"GET": a.shows(func(s view.Status) any { return s })},
 		"/v1/jobs":                    {"GET": a.shows(func(s view.Status) any { return s.Jobs })},
 		"/v1/jobs/{job}":              {"GET": asJSON(a.job), "PUT": asJSON(a.setJob), "DELETE": asJSON(a.deleteJob)},
-		"/v1/jobs/{job}/ticks/{tick}": {"GET": asJSON(a.tick)},
+		"/v1/jobs/{job}/ticks/{tick}": {"GET": asJSON(a.tick), "POST": patient(a.claim)},
 		"/v1/jobs/{job}/trigger":      {"POST": asJSON(a.trigger)},
 		"/v1/jobs/{job}/pause":        {"POST": asJSON(a.pause)},
 		"/v1/jobs/{job}/resume":       {"POST": asJSON(a.resume)},
@@ -95,7 +99,7 @@ func (a *api) routes() map[string]methods {
 			"DELETE": asJSON(a.deleteTimer)},
 		"/v1/runs/{run}/heartbeat": {"POST": asJSON(a.heartbeat)},
 		"/v1/runs/{run}/finish":    {"POST": asJSON(a.finish)},
-		"/v1/drain":                {"POST": a.drain},
+		"/v1/drain":                {"POST": patient(a.drained, "timeout")},
 	}
 }
 

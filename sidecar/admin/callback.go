@@ -9,6 +9,26 @@ import (
 	"github.com/solotick/solotick/sidecar/view"
 )
 
+// mostAsking is how many apps' questions wait for their ticks at once: the other connections are for the rest.
+const mostAsking = maxConns * 3 / 4
+
+// claim answers an app that asks for a tick, once the tick has come.
+func (a *api) claim(r *http.Request) (*answer, error) {
+	defer a.asking.Add(-1)
+	if a.asking.Add(1) > mostAsking {
+		return nil, refuse(http.StatusServiceUnavailable, "ask again", "%d apps ask already", mostAsking)
+	}
+	tick, err := tickOf(r)
+	if err == nil {
+		err = decode(r, &struct{}{})
+	}
+	if err != nil {
+		return nil, err
+	}
+	granted, err := a.Replica.Ask(r.Context(), r.PathValue("job"), tick, a.Callbacks)
+	return &answer{body: granted}, err
+}
+
 // heartbeat takes a heartbeat of an app that works on a run.
 func (a *api) heartbeat(r *http.Request) (*answer, error) {
 	run, token, err := bearer(r)

@@ -7,11 +7,16 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/sidecar/callback"
+	"github.com/solotick/solotick/sidecar/execute"
+	"github.com/solotick/solotick/sidecar/service"
+	"github.com/solotick/solotick/sidecar/view"
 )
 
 const someRun = "5e4d3c2b-1a09-4f8e-8d7c-6b5a49382705"
@@ -48,6 +53,57 @@ func TestAnAppReportsWithItsTokenAndNeedsNoRedis(t *testing.T) {
 		if got, err := c.Wait(t.Context()); err != nil || got != want {
 			t.Errorf("%+v, %v", got, err)
 		}
+	}
+}
+
+func TestAnAppAsksForATick(t *testing.T) {
+	w := newWorld(t)
+	asked := ""
+	answer := func(g view.Granted, err error) {
+		w.grant = func(job string, tick time.Time) (view.Granted, error) {
+			asked = job + " " + view.Stamp(tick)
+			return g, err
+		}
+	}
+	const path = "/v1/jobs/reports/ticks/2027-03-28T09:20:00%2B02:00"
+	answer(view.NewGranted(execute.Run{Job: "reports", Tick: morning, ID: someRun, Token: 7, Since: morning.Add(-time.Hour)}, "secret", 5*time.Second), nil)
+	for _, body := range []string{"", "{}"} {
+		w.says(w.ask("POST", path, body), 200, `{"job": "reports", "tick": "2027-03-28T07:20:00.000Z", "run": "`+someRun+`", "token": "secret",
+			"fencingToken": 7, "heartbeatMs": 5000, "since": "2027-03-28T06:20:00.000Z"}`)
+	}
+	if asked != "reports 2027-03-28T07:20:00.000Z" {
+		t.Errorf("asked for %q", asked)
+	}
+	if w.ask("POST", "/v1/jobs/reports/ticks/now", ""); asked != "reports " {
+		t.Errorf("asked for %q", asked)
+	}
+	w.refuses(w.ask("POST", "/v1/jobs/reports/ticks/noon", ""), 400, "not a time as in RFC 3339")
+	answer(view.Granted{}, &view.NotGranted{Reason: "fired_elsewhere", By: "app-2"})
+	w.says(w.ask("POST", path, ""), 409, `{"error": "the tick is not for this app: fired elsewhere, by app-2", "reason": "fired_elsewhere", "by": "app-2"}`)
+	answer(view.Granted{}, &view.NotGranted{Reason: "redis_error", Unknown: true})
+	w.says(w.ask("POST", path, ""), 503, `{"error": "the tick is not for this app: redis error", "reason": "redis_error"}`)
+	for kind, status := range map[service.Kind]int{service.NoJob: 404, service.OtherWay: 409, service.Future: 409, service.Invalid: 422} {
+		answer(view.Granted{}, &service.Refusal{Kind: kind, Message: "because"})
+		w.refuses(w.ask("POST", path, ""), status, map[bool]string{true: "no job of that name", false: "because"}[kind == service.NoJob])
+	}
+}
+
+// No operator can start the job of an app that asks.
+func TestTheJobOfAnAppThatAsksIsStartedByNobodyElse(t *testing.T) {
+	w := newWorld(t)
+	var err error
+	w.table, err = config.Parse("table.yaml", []byte("service: billing\njobs:\n  - {name: reports, schedule: \"*/5 * * * *\", claim: {}}\n"), func(string) (string, bool) { return "", false })
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.refuses(w.ask("POST", "/v1/jobs/reports/trigger", ""), 409, "runs it by itself")
+	w.refuses(w.ask("POST", "/v1/jobs/reports/rerun", `{"tick": "2027-03-28T07:00:00Z"}`), 409, "runs it by itself")
+	w.refuses(w.ask("POST", "/v1/jobs/reports/cancel", ""), 404, "is going on")
+	if got := w.ask("POST", "/v1/jobs/reports/pause", `{"reason": "because"}`); got.Code != 200 {
+		t.Error(got.Body)
+	}
+	if got := w.ask("GET", "/v1/jobs/reports", ""); !strings.Contains(got.Body.String(), `"target":"is run by its app, which asks first"`) {
+		t.Error(got.Body)
 	}
 }
 
@@ -245,4 +301,26 @@ func TestAServerOfReportsServesNothingElse(t *testing.T) {
 	}
 	wants("127.0.0.1:9748", "/v1/runs/"+someRun+"/heartbeat", http.StatusOK)
 	wants("127.0.0.1:9748", "/v1/runs/"+someRun+"/finish", http.StatusOK)
+}
+
+// Questions that wait leave connections for everybody else.
+func TestQuestionsThatWaitAreBounded(t *testing.T) {
+	w := newWorld(t)
+	waits, end := make(chan bool, mostAsking), make(chan bool)
+	w.grant = func(string, time.Time) (view.Granted, error) {
+		waits <- true
+		<-end
+		return view.Granted{}, &view.NotGranted{Reason: "overlap"}
+	}
+	var all sync.WaitGroup
+	for range mostAsking {
+		all.Go(func() { w.ask("POST", "/v1/jobs/reports/ticks/now", "") })
+		<-waits
+	}
+	w.refuses(w.ask("POST", "/v1/jobs/reports/ticks/now", ""), 503, "ask already")
+	close(end)
+	all.Wait()
+	if got := w.ask("POST", "/v1/jobs/reports/ticks/now", ""); got.Code != 409 {
+		t.Errorf("answered %d", got.Code)
+	}
 }

@@ -12,10 +12,12 @@ import (
 // errStillDraining ends the wait for a drain at the caller's timeout. The drain goes on.
 var errStillDraining = errors.New("the caller's time is over")
 
-// drain lifts the limit on the time of an answer: the replica answers when its runs have ended.
-func (a *api) drain(w http.ResponseWriter, r *http.Request) {
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Time{}) // a writer without deadlines needs no change
-	asJSON(a.drained, "timeout")(w, r)
+// patient is asJSON without a limit on the time of the answer.
+func patient(serve func(*http.Request) (*answer, error), known ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Time{}) // a writer without deadlines needs no change
+		asJSON(serve, known...)(w, r)
+	}
 }
 
 // drained makes the replica take no more ticks, and answers when its runs have ended. If the caller's timeout passes

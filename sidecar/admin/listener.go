@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// maxConns is how many connections one of the two servers holds. A scraper, the kubelet and a browser need fewer,
-	// and these cost less than a MiB, and an eighth of the descriptors that a process commonly has.
-	maxConns = 32
+	// maxConns is how many connections one of the two servers holds. A scraper, the kubelet and a browser need fewer;
+	// an app may ask for dozens of ticks at once. They cost few MiB, and a quarter of the descriptors of a shell.
+	maxConns = 64
 
 	// leastStay is how long a connection can be idle before a new one may replace it. Without it, clients that connect
 	// faster than the server reads requests would crowd out all others. It begins when the server begins to read: on a

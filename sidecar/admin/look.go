@@ -51,15 +51,23 @@ func (a *api) tick(r *http.Request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	var at time.Time
-	if text := r.PathValue("tick"); text != "now" {
-		if at, err = time.Parse(time.RFC3339, text); err != nil {
-			return nil, refuse(http.StatusBadRequest, "2026-11-23T08:00:00Z, or now",
-				"%q is not a time as in RFC 3339", text)
-		}
+	at, err := tickOf(r)
+	if err != nil {
+		return nil, err
 	}
 	w, err := view.Explain(r.Context(), a.Store, a.Replica.Table(), j, at)
 	return &answer{body: w}, err
+}
+
+// tickOf reads the tick of the path; zero for "now".
+func tickOf(r *http.Request) (at time.Time, err error) {
+	if text := r.PathValue("tick"); text != "now" {
+		if at, err = time.Parse(time.RFC3339, text); err != nil {
+			return at, refuse(http.StatusBadRequest, "2026-11-23T08:00:00Z, or now",
+				"%q is not a time as in RFC 3339", text)
+		}
+	}
+	return at, nil
 }
 
 // self answers with what this replica knows itself, while Redis may not answer.

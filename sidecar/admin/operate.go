@@ -50,7 +50,7 @@ func (a *api) trigger(r *http.Request) (*answer, error) {
 		author
 		ID string `json:"id"`
 	}{}
-	j, operator, err := a.asked(r, a.operator.Claimed, maxBody, &in, &in.author)
+	j, operator, err := a.asked(r, a.operator.Startable, maxBody, &in, &in.author)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func (a *api) rerun(r *http.Request) (*answer, error) {
 		Tick string `json:"tick"`
 		ID   string `json:"id"`
 	}{}
-	j, operator, err := a.asked(r, a.operator.Claimed, maxBody, &in, &in.author)
+	j, operator, err := a.asked(r, a.operator.Startable, maxBody, &in, &in.author)
 	if err != nil {
 		return nil, err
 	}

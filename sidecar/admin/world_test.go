@@ -37,6 +37,7 @@ type world struct {
 	store *service.Store
 	api   http.Handler
 	drain func(context.Context) error
+	grant func(job string, tick time.Time) (view.Granted, error) // nil: there is no such job
 	table *config.Table
 	calls *callback.Runs
 
@@ -85,8 +86,14 @@ func (w *world) Jobs() []config.Job {
 }
 func (w *world) Table() *config.Table            { return w.table }
 func (w *world) Drain(ctx context.Context) error { return w.drain(ctx) }
-func (w *world) WhyIdle() error                  { return w.idle }
-func (w *world) RedisTrouble() *view.Trouble     { return w.trouble }
+func (w *world) Ask(_ context.Context, job string, tick time.Time, _ callback.Executor) (view.Granted, error) {
+	if w.grant == nil {
+		return view.Granted{}, &service.Refusal{Kind: service.NoJob}
+	}
+	return w.grant(job, tick)
+}
+func (w *world) WhyIdle() error              { return w.idle }
+func (w *world) RedisTrouble() *view.Trouble { return w.trouble }
 func (w *world) OwnRuns(job string) service.Ledger {
 	return w.own[job]
 }

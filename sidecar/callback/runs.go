@@ -1,12 +1,14 @@
 package callback
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/sidecar/execute"
 )
 
@@ -57,6 +59,11 @@ type Runs struct {
 	mu    sync.Mutex
 	calls map[name]*Call
 	over  []name // of calls that are closed, the oldest first
+}
+
+// Executor makes attempts of runs that their apps end. Runs does.
+type Executor interface {
+	Execute(context.Context, execute.Run, *config.Async, func(*Call) (execute.Result, bool)) execute.Result
 }
 
 // name tells calls apart. The token is random, so it is no matter how long a look-up takes.

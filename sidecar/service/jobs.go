@@ -158,6 +158,15 @@ func near(name string, jobs []config.Job) string {
 	return ""
 }
 
+// Startable is Claimed for a job that a replica can start by request: not so if its app runs it.
+func (o *Operator) Startable(ctx context.Context, name string) (config.Job, error) {
+	j, err := o.Claimed(ctx, name)
+	if err == nil && j.Claim != nil {
+		err = refuse(OtherWay, "the app of job %q runs it by itself, and asks for its ticks", name)
+	}
+	return j, err
+}
+
 // Claimed returns the job of that name if its ticks are claimed in Redis. Only such a job can be run or cancelled by
 // request.
 func (o *Operator) Claimed(ctx context.Context, name string) (config.Job, error) {
@@ -178,9 +187,9 @@ func (o *Operator) Cancellable(ctx context.Context, name string) (config.Job, er
 	return j, err
 }
 
-// Scheduled is Claimed for a job that must have a known schedule.
+// Scheduled is Startable for a job that must have a known schedule.
 func (o *Operator) Scheduled(ctx context.Context, name string) (config.Job, error) {
-	j, err := o.Claimed(ctx, name)
+	j, err := o.Startable(ctx, name)
 	if err == nil && j.Schedule == nil {
 		err = refuse(Partial, "the schedule of job %q is not known here", name).
 			hint("backfill needs a table without problems, and the variables of the schedule")

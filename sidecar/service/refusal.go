@@ -30,6 +30,7 @@ const (
 	NoTimer                  // no timer of that id waits
 	InTable                  // a job of the table can only be changed in the table
 	EveryReplica             // a job with this guarantee cannot be run by request
+	OtherWay                 // the app asks for the job's ticks by itself, or none can
 	Partial                  // the table at hand does not tell all that the request needs
 	Alive                    // a replica of the service lives
 )

@@ -12,6 +12,8 @@ import (
 // "" if that is not known.
 func Target(j config.Job) string {
 	switch {
+	case j.Claim != nil:
+		return "is run by its app, which asks first"
 	case j.HTTP != nil:
 		if u, err := url.Parse(j.HTTP.URL); err == nil {
 			return fmt.Sprintf("calls %s %s", j.HTTP.Method, u.Host)
@@ -34,8 +36,11 @@ func Target(j config.Job) string {
 func Settings(j config.Job) string {
 	all := []string{"guarantee " + string(j.Guarantee), "missed " + string(j.Missed),
 		"concurrencyPolicy " + string(j.ConcurrencyPolicy), "timeout " + j.Timeout.String()}
-	if j.HTTP != nil && j.HTTP.Async != nil {
-		all = append(all, fmt.Sprintf("async timeout %s, heartbeat %s", j.HTTP.Async.Timeout, j.HTTP.Async.Heartbeat))
+	switch r := j.Reports(); {
+	case j.Claim != nil: // its timeout is that of the job
+		all = append(all, "claim heartbeat "+r.Heartbeat.String())
+	case r != nil:
+		all = append(all, fmt.Sprintf("async timeout %s, heartbeat %s", r.Timeout, r.Heartbeat))
 	}
 	for _, set := range []struct {
 		is   bool

@@ -158,7 +158,11 @@ func (x *explainer) tick(at time.Time) *Why {
 		return say(unknown, "came before Redis knew the job with this schedule, at %s: it has no fate.%s",
 			x.clock(x.state.Since), x.againWords(at))
 	case at.After(x.state.Tick):
-		return say(unclaimed, "has come due, and no replica has claimed it. %s", x.obstacle())
+		who := "no replica has claimed it"
+		if x.job.Claim != nil {
+			who = "no app has asked for it"
+		}
+		return say(unclaimed, "has come due, and %s. %s", who, x.obstacle())
 	case len(x.fates) > 0 && at.Before(x.fates[0].Tick):
 		return say(unknown, "is too long ago, or the app of the new job was not ready yet: "+
 			"Redis has fates from %s on.%s", x.clock(x.fates[0].Tick), x.againWords(at))

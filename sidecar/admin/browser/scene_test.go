@@ -19,6 +19,7 @@ import (
 	"github.com/solotick/solotick/internal/diagnosis"
 	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/admin"
+	"github.com/solotick/solotick/sidecar/callback"
 	"github.com/solotick/solotick/sidecar/service"
 	"github.com/solotick/solotick/sidecar/view"
 )
@@ -162,6 +163,10 @@ func newScene(t *testing.T, m mood, names ...string) *scene {
 func (s *scene) Table() *config.Table        { return s.table }
 func (s *scene) Jobs() []config.Job          { return s.table.Jobs }
 func (s *scene) Drain(context.Context) error { return nil }
+
+func (s *scene) Ask(context.Context, string, time.Time, callback.Executor) (view.Granted, error) {
+	return view.Granted{}, nil
+}
 
 func (s *scene) WhyIdle() error              { return nil }
 func (s *scene) RedisTrouble() *view.Trouble { return s.redis.Load() }
