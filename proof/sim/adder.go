@@ -66,7 +66,7 @@ func (w *world) addUp(l *life, all map[ofTick][]fate, end *ending, k *kept) {
 	for _, tick := range ticks {
 		said := all[ofTick{l.Name, tick.UnixMilli()}]
 		switch {
-		case len(said) == 1 && said[0].what == missed && w.claimedBeforeItsApp(l, tick, said[0].at):
+		case len(said) == 1 && said[0].what == missed && l.Claim == nil && w.claimedBeforeItsApp(l, tick, said[0].at):
 			w.violatedAt(said[0].at, "fates", l.Name,
 				"tick %s of a new job counts as missed, and came due before its app was ready", stamp(tick))
 		case len(said) == 1:

@@ -43,6 +43,10 @@ func (w *world) judgeApart(a *worker, before []*worker) {
 		if b.job != a.job || b.from == 0 || b.to <= a.from {
 			continue
 		}
+		if other, _ := w.redis.claims.of(b.run.ID); w.lostAllBetween(min(cl.won, other.won), a.from) {
+			w.met["apps together after their leases were lost with all data"]++
+			continue
+		}
 		n++
 		same := b.run.Tick.Equal(a.run.Tick) && b.run.Kind != "backfill" && a.run.Kind != "backfill"
 		if same || limit > 0 && n > limit {
@@ -125,6 +129,8 @@ func (w *world) judgeReport(a *worker, r *run) {
 			g.by.process, r.replica.process)
 	case !known || died != 0 && (cl.settled == 0 || died <= cl.settled):
 		w.met["successes whose replicas died before they told Redis"]++
+	case cl.how == "lost":
+		w.met["successes of runs that were lost with all data"]++
 	case cl.how == "reap" && w.disturbed(r.replica.place, cl.renewed, cl.settled):
 		w.met["successes whose replicas did not reach Redis in time"]++
 	case r.status != execute.Succeeded || cl.how != "finish" || cl.outcome != "succeeded":
@@ -134,7 +140,8 @@ func (w *world) judgeReport(a *worker, r *run) {
 	default:
 		w.met["successes that were recorded"]++
 		for _, next := range w.runs[a.n+1:] {
-			if next.Job == r.Job && next.Tick.Equal(r.Tick) && next.Kind != "backfill" && r.Kind != "backfill" {
+			if next.Job == r.Job && next.Tick.Equal(r.Tick) && next.Kind != "backfill" && r.Kind != "backfill" &&
+				!w.lostAllBetween(r.Tick.Sub(w.began), next.start) {
 				w.violatedAt(next.start, "async: a report", r.Job,
 					"tick %s was run again, and its success had been reported at %s", stamp(r.Tick), g.at)
 			}
@@ -144,7 +151,16 @@ func (w *world) judgeReport(a *worker, r *run) {
 
 // judgeSilent: the run of an app that has died is over a heartbeat after the last one that came.
 func (w *world) judgeSilent(a *worker, r *run) {
-	if a.why != appDied || r.accepted == 0 || r.end == 0 || len(a.granted) == 0 {
+	if a.asked && a.is == mute && r.end != 0 && r.end <= w.plan.Lasts &&
+		!w.disturbed(r.replica.place, r.start, r.end, "cut", "void", "lossy", "late") {
+		w.met["apps that died before their first heartbeat"]++
+		if r.end > r.start+a.job.Async.Heartbeat+slack {
+			w.violatedAt(r.start, "async: silence", r.Job, "the app was given tick %s at %s and sent no heartbeat, "+
+				"and the run ended on %s at %s", stamp(r.Tick), r.start, r.replica.process, r.end)
+		}
+	}
+	standsLong := a.why == stoodStill && a.standsFor() > 2*a.job.Async.Heartbeat
+	if a.why != appDied && !standsLong || r.accepted == 0 || r.end == 0 || len(a.granted) == 0 {
 		return
 	}
 	// a heartbeat may have been on its way
@@ -206,7 +222,7 @@ func (w *world) judgeDeaths() {
 			w.met["run again for the last time"]++
 		}
 		const ofRedis = time.Millisecond // its time is in whole ones
-		if c.deaths != deaths || c.deaths > takeovers || c.won < p.settled+wait-ofRedis {
+		if c.deaths != deaths || c.deaths > takeovers || !w.stepped && c.won < p.settled+wait-ofRedis {
 			w.violatedAt(c.won, "2: deaths", c.job, "tick %s is run again %s after its run on %s was interrupted, "+
 				"as one of %d deaths after %d", stamp(c.tick), c.won-p.settled, p.replica.process, c.deaths, p.deaths)
 		}

@@ -67,8 +67,11 @@ func (j *Job) reports(r *rand.Rand) {
 
 // does is the key of a job's row that says what is run.
 func (j *Job) does() string {
-	if j.Async == nil {
+	switch {
+	case j.Async == nil:
 		return "exec: {command: [x]}"
+	case j.Asks:
+		return fmt.Sprintf("claim: {timeout: %s, heartbeat: %s}", j.Async.Timeout, j.Async.Heartbeat)
 	}
 	return fmt.Sprintf("http: {url: \"http://127.0.0.1:1/\", async: {timeout: %s, heartbeat: %s}}",
 		j.Async.Timeout, j.Async.Heartbeat)
@@ -118,7 +121,7 @@ func (e *executor) accept(ctx context.Context, n int, r execute.Run) execute.Res
 // call carries a request to the app, and its answer back.
 func (e *executor) call(ctx context.Context, n int, r execute.Run, c *callback.Call) execute.Result {
 	answers := make(chan int, 1)
-	a := newWorker(e, n, r, c)
+	a := newWorker(e.replica, e.job, n, r, c.Token())
 	a.world.crew.Go(func() { a.serve(answers) })
 	select {
 	case code := <-answers:

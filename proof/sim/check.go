@@ -46,6 +46,7 @@ func (w *world) check() {
 	w.checkKept()
 	w.checkDead()
 	w.checkWorkers()
+	w.checkAsked()
 	w.checkSince()
 	w.checkDays()
 	w.checkTold()
@@ -266,7 +267,7 @@ func (w *world) checkOverlap() {
 	slices.SortStableFunc(runs, func(a, b *run) int { return cmp.Compare(a.start, b.start) })
 	for _, r := range runs {
 		cl, ok := w.redis.claims.of(r.ID)
-		if !ok {
+		if !ok || r.stands {
 			continue
 		}
 		end := min(r.over, cl.trust)

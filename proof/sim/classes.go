@@ -18,7 +18,8 @@ type class struct {
 	make func(*Plan, *rand.Rand)
 }
 
-// classes are drawn with the same chance each, the last one with a sixth of it.
+// classes are drawn with the same chance each, the last but one with a sixth of it. The last one came when the hundred
+// had been shared out, and is drawn before the others.
 var classes = [...]class{
 	{"Redis stalls", (*Plan).stalls},
 	{"apps refuse", (*Plan).refusals},
@@ -54,19 +55,23 @@ var classes = [...]class{
 	{waitsByHand, (*Plan).waits},
 	{changesFarAway, (*Plan).farAway},
 	{atRest, (*Plan).rests},
+	{asksFirst, (*Plan).asks},
 }
 
 // plain is the class of all other seeds.
 const plain = "nothing in particular"
 
-// share is how many of a hundred seeds each class has. One is left, for the last class and for what has none.
+// share is how many of a hundred seeds each class has. One is left, for the class at rest and for what has none.
 const share = 3
 
 // made makes the plan of a class; false when the seed is plain.
 func (p *Plan) made() bool {
 	r := rand.New(rand.NewPCG(p.Seed, 0xC1A55E5))
 	n := r.IntN(100) / share
-	if n == len(classes)-1 && r.IntN(2) == 0 {
+	switch {
+	case rand.New(rand.NewPCG(p.Seed, 0xA5C5)).IntN(100) < share:
+		n = len(classes) - 1
+	case n == len(classes)-2 && r.IntN(2) == 0:
 		p.Class = plain
 		return false
 	}

@@ -56,4 +56,5 @@ const (
 	forRelease
 	forApp
 	forDeaf
+	forAsk
 )

@@ -15,6 +15,11 @@
 // that loses data, because the leases are lost with them, and no app that stands still and then works on: the fencing
 // token is for both.
 //
+// The app that asks for the ticks of a job (claim) is the same worker, begun by a scheduler of the world beside each
+// replica, whose clock is its own. checkAsked judges what it is answered. In its class Redis may lose its data, and
+// apps may stand still: what such an app works on after its leave is not held against anybody, but its reports must
+// not be taken. Leases (@lease) are not played.
+//
 // It does not show a Redis that is not miniredis (TTLs do not grow when its clock is set back), and executors that call
 // anything: what is said between a worker and its replica goes to package callback directly. A stalled replica's timers
 // go on and find a clock that stands, as after a suspend; under SIGSTOP they stand too. A failover goes back to a copy

@@ -61,7 +61,7 @@ func (w *world) troubled(place int, from, to time.Duration) bool {
 func (w *world) judgeRetried(i int, r *run, attempts int, ends time.Duration) {
 	j := w.plan.job(r.Job)
 	wait := j.Backoff << (attempts - 1)
-	if r.status != execute.Failed || attempts > j.Retries || r.end+wait+time.Second > ends+w.plan.Grace ||
+	if r.asked || r.status != execute.Failed || attempts > j.Retries || r.end+wait+time.Second > ends+w.plan.Grace ||
 		w.disturbed(-1, r.start, r.end+wait+time.Second) ||
 		w.troubled(r.replica.place, r.start, r.end+wait+time.Second) {
 		return

@@ -29,6 +29,8 @@ type run struct {
 	code    int // of its result
 
 	reported bool // by its app
+	asked    bool // it was given to an app that had asked
+	stands   bool // and its replica stood still
 
 	accepted time.Duration // when its replica knew that the app ends it by a report; 0: never
 }

@@ -95,7 +95,7 @@ func (w *world) checkKinds() {
 func (j *judged) judgeTriggers() {
 	w := j.world
 	for _, t := range w.redis.claims.triggers {
-		if t.job != j.Name || t.forgotten != 0 && (w.plan.Confirms == 0 || w.redis.claims.promised[t.id] == 0 ||
+		if t.job != j.Name || t.at < j.first && w.everAsks(t.job) || t.forgotten != 0 && (w.plan.Confirms == 0 || w.redis.claims.promised[t.id] == 0 ||
 			w.redis.claims.promised[t.id] > t.forgotten) {
 			continue
 		}

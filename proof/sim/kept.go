@@ -160,7 +160,8 @@ func (w *world) ticksIn(name string, i interval) int {
 			to = max(w.plan.versions[n+1].at+slowest, w.lastToSwap(n+1)) + settling + c.Jitter
 		}
 		for tick := w.next(c, time.UnixMilli(i.first-1)); tick.UnixMilli() <= i.last; tick = w.next(c, tick) {
-			if at := tick.Sub(w.began); (n == 0 || at+c.Jitter >= v.at) && at <= to {
+			if at := tick.Sub(w.began); (n == 0 || at+c.Jitter >= v.at || c.Claim != nil && at+10*time.Second >= v.at) && // an app asks late
+				at <= to {
 				there[tick] = true
 			}
 		}

@@ -41,10 +41,12 @@ func (w *world) checkLost() {
 			if !l.Suspend {
 				j.judgeTicks()
 			}
-			j.judgeTriggers()
+			if l.Claim == nil { // or nothing is due that an app has not asked for
+				j.judgeTriggers()
+				j.judgeOwed()
+			}
 			j.keeps = 0
 			j.judgeBirths()
-			j.judgeOwed()
 		}
 	}
 }
@@ -89,6 +91,14 @@ func (j *judged) judge(tick time.Time, at time.Duration) {
 		}
 	}
 	j.promptly(tick, mine)
+	if j.Claim != nil { // it is lost if its app does not ask
+		for _, c := range mine {
+			if c.how == "finish" || c.how == "reap" {
+				j.handedOn(c, at, w.plan.Lasts)
+			}
+		}
+		return
+	}
 	if len(mine) == 0 {
 		w.met["ticks that were not claimed"]++
 		j.unclaimed(tick, at)
@@ -119,6 +129,7 @@ func (j *judged) promptly(tick time.Time, mine []*claim) {
 	}
 	if w.plan.Local || w.disturbed(-1, due-recovery, by) || w.paused(j.Name, due-time.Second, by) ||
 		j.settledByBirth(tick) < by || w.heldAhead(j.Name, tick) || w.notFollowed(due) || !w.fit(j.Name, due, by) ||
+		j.Claim != nil && !w.asksInTime(j.Name, tick, due, by) ||
 		j.inItsWay(func(c claim) bool {
 			return !c.tick.Equal(tick) && c.won <= by && (c.settled == 0 || c.settled+j.Lock.SafetyDelay+slack >= due)
 		}) {

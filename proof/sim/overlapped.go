@@ -34,7 +34,7 @@ func (w *world) checkSkipped() {
 	for _, name := range w.plan.names() {
 		runs := w.runsOf(name)
 		for _, l := range w.lives(name) {
-			if l.Guarantee == config.EveryReplica || l.Suspend ||
+			if l.Guarantee == config.EveryReplica || l.Suspend || l.Claim != nil ||
 				l.ConcurrencyPolicy == config.Allow && l.Concurrency == 0 {
 				continue
 			}

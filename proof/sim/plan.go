@@ -70,6 +70,7 @@ type Job struct {
 	GivesUp                   bool // after one round of refusals: startRetries
 	Priority                  int
 	Async                     *config.Async // the app ends its runs by reports; nil = it does not
+	Asks                      bool          // and its own scheduler runs the job, and asks first
 }
 
 // Replica is one process of the service, or a row of them at the same place.
@@ -252,6 +253,7 @@ func (p *Plan) Table(v version) string {
 		b.WriteString("jobs:\n")
 	}
 	for _, j := range v.jobs {
+		j = j.inTable()
 		fmt.Fprintf(&b, "  - name: %s\n%s    %s\n    guarantee: %s\n    timeout: %s\n",
 			j.Name, j.text(), j.does(), j.Guarantee, j.Timeout)
 		if j.Guarantee != "every-replica" {

@@ -186,6 +186,17 @@ func (s *store) unbooked(job string) (gaps [][2]int64) {
 	return gaps
 }
 
+// isDue reports whether something of a job is in the due set, and is due by then.
+func (s *store) isDue(job string, by time.Duration) bool {
+	set, _ := s.mini.SortedSet(prefix + "due") // an error is an empty set
+	for member, at := range set {
+		if strings.Fields(member)[memberJob] == job && int64(at) <= s.world.began.Add(by).UnixMilli() {
+			return true
+		}
+	}
+	return false
+}
+
 // uncounted are the times of which the ticks were missed, and Redis alone knows that: those of the gaps, those between
 // the newest claimed tick and a pause that still lasts, which become a gap when it ends, and those of single ticks that
 // wait: behind a run, whichever claim listed them there, or in the due set, to be fired late.

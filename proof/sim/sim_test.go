@@ -170,7 +170,10 @@ var must = []string{"ticks", "overlap", "queued", "run again", "tried again", "t
 	"reports of the end that came before the answer",
 	"told since when", "told again since when", "told the same after a newer success", "jobs whose ticks begin at midnight",
 	"jobs whose ticks end at midnight", "ticks on which two schedules agree", "runs that were taken over", "rows of failures that began or ended", "requests that shared an id",
-	"ticks of jobs that were just resumed", "waited for slots", "skipped for good beside as many runs as may"}
+	"ticks of jobs that were just resumed", "waited for slots", "skipped for good beside as many runs as may",
+	"apps that died before their first heartbeat", "askers that were held back, as their clocks were fast",
+	"askers that were refused since others had asked", "askers that left as the tick came", "apps that asked for the tick of now",
+	"apps that stopped: stood still", "jobs that became those of apps that ask while something was due"}
 
 // most bounds what the checks may excuse, in ticks of 100,000: about twice what 20,000 seeds met with. A check that
 // excuses more than that has lost its object.
@@ -185,7 +188,10 @@ var most = map[string]int{"fate: born": 25, "fate: changed": 800, "fate: open": 
 	"told of no success, since a newer tick has succeeded":                                        2400, "told since when anew after a loss of data": 450,
 	"told since when anew after it was taken for dead": 1300, "told since when anew after another run of the tick": 80,
 	"settled by a pause": 5200, "waited for a takeover whose answers were lost": 10,
-	"claimed twice by one run, with a loss of data between": 50}
+	"claimed twice by one run, with a loss of data between":                                 50,
+	"told that a tick is another's which had been set free by the end of a run, and missed": 5,
+	"apps together after their leases were lost with all data":                              10,
+	"successes of runs that were lost with all data":                                        10}
 
 // fewest is the smallest bound: some hundred seeds meet with a rare excuse by chance.
 const fewest = 15

@@ -57,6 +57,13 @@ func (s *stall) now(now time.Duration) time.Duration {
 	return min(now, s.frozen+s.looks*crawl)
 }
 
+// stands reports whether the replica stands still.
+func (s *stall) stands() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.awake != nil
+}
+
 // wait returns when the replica runs; true if it did not.
 func (s *stall) wait() (stalled bool) {
 	for {

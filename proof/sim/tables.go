@@ -14,7 +14,7 @@ import (
 type Reload struct {
 	At time.Duration
 	// content, schedule, policy, guarantee, missed, zone, jitter, excludes, calendar, leaves, returns, renamed, named
-	// back
+	// back, asks
 	Kind string
 	Job  string
 	To   string                // what a policy, a guarantee, a zone, the excluded calendar or its day is changed to
@@ -88,6 +88,8 @@ func (x *Reload) change(j *Job, gone map[string]int) {
 	case "schedule":
 		j.Period, _ = time.ParseDuration(x.To)
 		j.Jitter = min(j.Jitter, j.Period/4)
+	case "asks":
+		j.Asks = !j.Asks
 	case "policy":
 		j.Policy = x.To
 	case "guarantee":
@@ -146,6 +148,13 @@ func (w *world) swap(r *replica) {
 	v := w.files[r.place]
 	w.mu.Unlock()
 	t := w.tables[v]
+	for _, c := range t.Jobs {
+		if was := row(r.sidecar.Table(), c.Name); c.Claim != nil && was != nil && was.Claim == nil && w.redis.isDue(c.Name, 2*w.plan.Lasts) {
+			w.mu.Lock()
+			w.became++
+			w.mu.Unlock()
+		}
+	}
 	for _, c := range r.sidecar.Table().Jobs {
 		if !slices.ContainsFunc(t.Jobs, func(n config.Job) bool { return n.Name == c.Name }) {
 			w.mu.Lock()
@@ -180,7 +189,7 @@ func (w *world) ways(c *config.Job) string {
 		if c.Guarantee == config.EveryReplica { // no ledger says what goes on
 			t.ways = c.Fingerprint
 		}
-		t.ways += fmt.Sprintln(ticks, c.Jitter, c.Suspend, c.Guarantee, c.ConcurrencyPolicy, c.Missed)
+		t.ways += fmt.Sprintln(ticks, c.Jitter, c.Suspend, c.Guarantee, c.ConcurrencyPolicy, c.Missed, c.Claim != nil)
 	}
 	return t.ways
 }

@@ -56,7 +56,7 @@ var teeth = []tooth{
 	{"count no skip", "5: never silently", "", []edit{{"sidecar/record.go", "r.metrics.tally(w.spec.label).skipped(because)",
 		"if !BROKEN { r.metrics.tally(w.spec.label).skipped(because) }"}}},
 	{"tell no refusal", "5: never silently", "", []edit{
-		{"sidecar/acquire.go", "until: a.Until, attrs: c.by(a)", "until: PICK(time.Unix(1, 0), a.Until), attrs: c.by(a)"}, untold,
+		{"sidecar/acquire.go", "until: a.Until, holder: ", "until: PICK(time.Unix(1, 0), a.Until), holder: "}, untold,
 	}},
 	{"tell a handover twice", "5: never silently", "", []edit{
 		{"sidecar/fire.go", "f.settler.handover(w, h, &end) {\n\t\treturn",
@@ -334,6 +334,20 @@ var teeth = []tooth{
 	{"rest until the tick", "2: never lost", atRest, []edit{{"sidecar/look.go", "Add(-lookAhead)", "Add(PICK(time.Hour, -lookAhead))"}}},
 	{"set a timer and tell nobody", "prompt", atRest, []edit{{"sidecar/service/timer.lua", "if tonumber(at) <= now or tonumber(at) < now + 31000 and", "if tonumber(at) <= now or false and"}}},
 	{"believe a subscription that may be lost", "prompt", atRest, []edit{{"sidecar/look.go", "		l.store.Doubt()\n", "		if !BROKEN {\n			l.store.Doubt()\n		}\n"}}},
+	{"let through what is due of a job whose app asks", "asks: due", asksFirst, []edit{
+		{"sidecar/fire.go", "(w.asker == nil || w.asker.waits", "(!BROKEN && w.asker == nil || w.asker != nil && w.asker.waits"},
+		{"sidecar/wake.go", "	return w.spec.executor\n", "	if BROKEN && w.spec.executor == nil {\n		return execute.Observer{}\n	}\n	return w.spec.executor\n"},
+	}},
+	{"give a run to an app that has left", "asks: a grant", asksFirst, []edit{
+		{"sidecar/asker.go", "				err = errGone\n",
+			"				if BROKEN {\n					r.Begun()\n					return execute.Result{Code: http.StatusAccepted}, false\n				}\n				err = errGone\n"},
+	}},
+	{"give a run to an app before its tick", "1: never early", asksFirst, []edit{
+		{"sidecar/asker.go", "err := r.Wait(ctx)", "err := PICK(func(context.Context) error { return nil }, r.Wait)(ctx)"},
+	}},
+	{"take the last tick for that of now", "asks: now", asksFirst, []edit{
+		{"sidecar/ask.go", "		if after.IsZero() || ", "		if BROKEN || after.IsZero() || "},
+	}},
 }
 
 // goEdits are the edits of Go, with BROKEN and PICK as code. Edits that two teeth share are there once.

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"time"
@@ -23,6 +24,8 @@ type worker struct {
 	begins  time.Duration // from the call until the first heartbeat
 	takes   time.Duration // the work
 	dies    time.Duration // so long after it has begun to work; never = it does not
+	asked   bool          // it has asked for the tick, and was not called
+	stands  time.Duration // so long after it has begun it stands still, and then works on; 0 = it does not
 
 	requests uint64
 	until    time.Duration // it may work until then
@@ -66,23 +69,24 @@ const (
 	outOfTime  ceased = "out of time"
 	toldToEnd  ceased = "told to end"
 	hadNoLeave ceased = "never had leave"
+	stoodStill ceased = "stood still"
 )
 
 // never is later than all that happens.
 const never = time.Duration(1<<63 - 1)
 
 // newWorker draws what becomes of a call.
-func newWorker(e *executor, n int, r execute.Run, c *callback.Call) *worker {
-	a := &worker{world: e.replica.world, job: e.job, caller: e.replica, run: r, n: n, token: c.Token(), dies: never}
-	beat := e.job.Async.Heartbeat
+func newWorker(p *replica, j *Job, n int, r execute.Run, token string) *worker {
+	a := &worker{world: p.world, job: j, caller: p, run: r, n: n, token: token, dies: never}
+	beat := j.Async.Heartbeat
 	a.is = pickKind(a.throw(0) % 100)
-	a.takes = a.within(e.job.Takes[0], e.job.Takes[1]+1, 1)
+	a.takes = a.within(j.Takes[0], j.Takes[1]+1, 1)
 	a.answers = a.within(0, 20*time.Millisecond, 2)
 	switch x := a.throw(3) % 10; {
 	case x < 2:
 		a.answers = a.within(0, beat, 2)
 	case x < 3:
-		a.answers = a.within(0, e.job.Timeout*5/4, 2)
+		a.answers = a.within(0, j.Timeout*5/4, 2)
 	}
 	a.begins = a.within(0, 10*time.Millisecond, 4)
 	switch x := a.throw(5) % 10; {
@@ -196,7 +200,8 @@ func (a *worker) stops() (at time.Duration, why ceased) {
 	for _, s := range []struct {
 		at  time.Duration
 		why ceased
-	}{{a.gives, toldToEnd}, {a.from + a.takes, allDone}, {a.dies, appDied}} {
+	}{{a.gives, toldToEnd}, {a.from + a.takes, allDone}, {a.dies, appDied},
+		{cmp.Or(a.stands, never), stoodStill}} {
 		if s.at < at {
 			at, why = s.at, s.why
 		}
@@ -244,6 +249,9 @@ func (a *worker) begin(now time.Duration) {
 	if a.dies != never {
 		a.dies += now
 	}
+	if a.stands != 0 {
+		a.stands += now
+	}
 	a.world.mu.Unlock()
 	a.world.note(a.caller, "works", a.run.Job, stamp(a.run.Tick), a.run.ID, "")
 }
@@ -260,15 +268,27 @@ func (a *worker) stop(why ceased) {
 	w.note(a.caller, "stops", a.run.Job, stamp(a.run.Tick), a.run.ID, string(why))
 	switch {
 	case why == appDied, a.from == 0:
+	case why == stoodStill: // and it works on without leave: the fencing token is for that
+		time.Sleep(a.standsFor())
+		a.beat(make(chan reply, 1))
+		a.finish(callback.Report{Outcome: callback.Succeeded})
 	case why != allDone:
 		if a.chance(0.6, 9) {
 			a.finish(callback.Report{Outcome: callback.Interrupted})
 		}
+	case a.asked && a.chance(0.08, 20):
+		a.finish(callback.Report{Outcome: callback.Interrupted})
 	case a.job.Ends == "fails":
 		a.finish(callback.Report{Outcome: callback.Failed, Detail: "disk full"})
 	default:
 		a.finish(callback.Report{Outcome: callback.Succeeded})
 	}
+}
+
+// standsFor is how long an app stands still.
+func (a *worker) standsFor() time.Duration {
+	beat := a.job.Async.Heartbeat
+	return a.within(beat/2, 4*beat, 21)
 }
 
 // finish reports until there is an answer, and sometimes once more.

@@ -40,6 +40,8 @@ type world struct {
 	processes  map[int]int
 	runs       []*run
 	workers    []*worker
+	asked      []*asking
+	became     int                      // jobs of apps that ask, while something of them was due
 	crew       sync.WaitGroup           // of the workers
 	refused    map[string]time.Duration // when an app last refused to start a run
 	outcomes   []outcome
@@ -128,6 +130,7 @@ func (silent) Printf(context.Context, string, ...any) {}
 func (w *world) now() time.Duration { return time.Since(w.began) }
 
 func (w *world) play() {
+	w.schedules()
 	for _, e := range w.script() {
 		time.Sleep(e.at - w.now())
 		e.do()
@@ -171,7 +174,8 @@ func (w *world) started(r *replica, e execute.Run) int {
 	now := w.now()
 	w.note(r, "START", e.Job, stamp(e.Tick), e.ID, fmt.Sprintf(" kind=%s attempt=%d token=%d",
 		e.Kind, e.Attempt, e.Token))
-	if e.Token != 0 && (!known || cl.trust <= now) {
+	if e.Token != 0 && !r.stall.stands() && // which it has noticed, unless an app asked
+		(!known || cl.trust <= now) {
 		w.violated("3: trust", e.Job, "%s starts run %s of tick %s without a trusted lease",
 			r.process, short(e.ID), stamp(e.Tick))
 	}
