@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -53,22 +54,9 @@ The exit code is 0 if the replica has drained, and 3 if the timeout passes first
 }
 
 func (a *app) drain(ctx context.Context, admin string, timeout time.Duration) error {
-	if admin == "" {
-		t, err := a.read()
-		if f := new(failure); errors.As(err, &f) {
-			f.hint = strings.TrimPrefix(f.hint+"; --admin 127.0.0.1:9748 drains without a table", "; ")
-		}
-		if err != nil {
-			return err
-		}
-		if why := t.Unknown["admin"]; why != "" {
-			return cannot("--admin 127.0.0.1:9748 drains without a table",
-				"%s: admin is not known: %s", shownFile(a.config), why)
-		}
-		if t.Admin == "" {
-			return cannot(`admin: "127.0.0.1:9748"`, "the table has no admin address: the replica accepts no requests")
-		}
-		admin = t.Admin
+	admin, err := a.adminAddress(admin)
+	if err != nil {
+		return err
 	}
 	target := "/v1/drain"
 	if timeout > 0 {
@@ -91,25 +79,38 @@ func (a *app) drain(ctx context.Context, admin string, timeout time.Duration) er
 	return cannot("", "runs of %s have not ended after %s; the drain goes on", name, took)
 }
 
+// adminAddress returns the admin address of the replica on this machine: the one that is given, or else the table's.
+func (a *app) adminAddress(given string) (string, error) {
+	const withoutTable = "--admin 127.0.0.1:9748 needs no table"
+	if given != "" {
+		return given, nil
+	}
+	t, err := a.readTable()
+	if err = a.refused(err); err != nil {
+		if f := new(failure); errors.As(err, &f) {
+			f.hint = strings.TrimPrefix(f.hint+"; "+withoutTable, "; ")
+		}
+		return "", err
+	}
+	if why := t.Unknown["admin"]; why != "" {
+		return "", cannot(withoutTable, "%s: admin is not known: %s", shownFile(a.config), why)
+	}
+	if t.Admin == "" {
+		return "", cannot(`admin: "127.0.0.1:9748"`, "the table has no admin address: the replica accepts no requests")
+	}
+	return t.Admin, nil
+}
+
 // maxAnswer bounds how much of a replica's answer is read, in bytes.
 const maxAnswer = 64 << 10
 
-// askReplica asks the replica to drain. It follows no redirect and uses no proxy: the replica is on this machine.
+// askReplica asks the replica to drain.
 func askReplica(ctx context.Context, addr, target string) (*view.Drained, error) {
-	noReplica := cannot("is it running? --admin names an address other than the table's",
-		"no replica answers at %s", addr)
-	if _, _, err := net.SplitHostPort(addr); err != nil { // net/http would ask port 80
-		return nil, noReplica
-	}
-	body, err := post(ctx, "http://"+addr+target)
 	var got view.Drained
-	if err == nil {
-		err = json.Unmarshal(body, &got)
-	}
-	failed, ok := errors.AsType[*net.OpError](err)
-	switch {
-	case ok && failed.Op == "dial":
-		return nil, noReplica
+	err := post(ctx, addr, target, "", nil, &got)
+	switch _, noReplica := errors.AsType[*failure](err); {
+	case noReplica:
+		return nil, err
 	case ctx.Err() != nil:
 		return nil, cannot("", "no longer waiting; the drain goes on")
 	case err != nil:
@@ -118,26 +119,57 @@ func askReplica(ctx context.Context, addr, target string) (*view.Drained, error)
 	return &got, nil
 }
 
-// post sends a request without a body and reads the answer.
-func post(ctx context.Context, address string) ([]byte, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, nil)
+// refused is an answer of the API that is no success.
+type refused struct {
+	status       int
+	Message      string `json:"error"`
+	Hint, Reason string
+}
+
+func (r *refused) Error() string { return r.Message }
+
+// final reports whether the same request will get the same answer.
+func (r *refused) final() bool { return r.status < http.StatusInternalServerError }
+
+// post sends a request to the replica at addr, and reads the answer. Only a report on a run has a token. post follows
+// no redirect and uses no proxy: the replica is on this machine. The error is a *failure if no replica is there, and
+// *refused if its answer is no success.
+func post(ctx context.Context, addr, target, token string, body []byte, got any) error {
+	noReplica := cannot("is it running? --admin names an address other than the table's",
+		"no replica answers at %s", addr)
+	if _, _, err := net.SplitHostPort(addr); err != nil { // net/http would ask port 80
+		return noReplica
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+addr+target, bytes.NewReader(body))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	req.Header.Set("User-Agent", "solotick/"+buildVersion())
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+		req.Header.Set("Content-Type", "application/json")
+	}
 	client := http.Client{
 		Transport:     &http.Transport{DisableKeepAlives: true},
 		CheckRedirect: identity.FollowNone,
 	}
 	resp, err := client.Do(req)
-	if failed, ok := errors.AsType[*url.Error](err); ok {
-		return nil, failed.Err // without the address: the caller's message has it
+	if failed, ok := errors.AsType[*net.OpError](err); ok && failed.Op == "dial" {
+		return noReplica
+	} else if failed, ok := errors.AsType[*url.Error](err); ok {
+		return failed.Err // without the address: the caller's message has it
 	} else if err != nil {
-		return nil, err
+		return err
 	}
 	defer resp.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if resp.StatusCode != http.StatusOK && resp.StatusCode != http.StatusAccepted {
-		return nil, errors.New(resp.Status)
+		r := &refused{status: resp.StatusCode, Message: resp.Status}
+		_ = json.Unmarshal(answer, r) // another program may answer anything
+		return r
 	}
-	return io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err == nil {
+		err = json.Unmarshal(answer, got)
+	}
+	return err
 }

@@ -69,7 +69,7 @@ func TestADrainThatWasNotToBeHadIsSaid(t *testing.T) {
 		status       int
 		answer, says string
 	}{
-		{http.StatusForbidden, `{"error": "no"}`, "error: asking the replica to drain: 403 Forbidden"},
+		{http.StatusForbidden, `{"error": "no"}`, "error: asking the replica to drain: no\n"},
 		{http.StatusOK, `<html>`, "error: asking the replica to drain: invalid character"},
 		{http.StatusOK, strings.Repeat(" ", maxAnswer+1) + "{}", "error: asking the replica to drain: unexpected"},
 	} {
@@ -117,7 +117,7 @@ func TestAReplicaIsDrainedWhateverItsTableSaysByNow(t *testing.T) {
 			t.Fatal("the table is not gone")
 		}
 		var out, errOut bytes.Buffer
-		if code := commandLine([]string{"drain", "-c", table}, &out, &errOut); code == 0 || !strings.Contains(errOut.String(), hint+" 127.0.0.1:9748 drains without a table\n") {
+		if code := commandLine([]string{"drain", "-c", table}, &out, &errOut); code == 0 || !strings.Contains(errOut.String(), hint+" 127.0.0.1:9748 needs no table\n") {
 			t.Errorf("%d %s", code, &errOut)
 		}
 		errOut.Reset()

@@ -94,7 +94,7 @@ of each job is fired by exactly one replica.`,
 	// Each verb has the flags that it uses, and no others.
 	root.AddCommand(a.versionCommand(), a.completionCommand(), a.schemaCommand(), a.toyAppCommand(),
 		a.tableFlag(a.tryCommand()), a.tableFlag(a.validateCommand()), a.tableFlag(a.nextCommand()),
-		a.tableFlag(a.drainCommand()), a.tableFlag(a.redisFlag(a.runCommand())),
+		a.tableFlag(a.drainCommand()), a.tableFlag(a.claimCommand()), a.tableFlag(a.redisFlag(a.runCommand())),
 		a.tableFlag(a.redisFlag(a.backfillCommand())))
 	// These work without a table.
 	for _, c := range []*cobra.Command{a.statusCommand(), a.whyCommand(), a.historyCommand(), a.eventsCommand(),

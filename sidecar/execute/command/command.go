@@ -116,7 +116,7 @@ func (e *command) Execute(ctx context.Context, r execute.Run) execute.Result {
 	cmd := &exec.Cmd{
 		Path: path, Args: e.args, Env: env, Dir: e.dir,
 		Stdout: stdout, Stderr: stderr, WaitDelay: outputGrace,
-		SysProcAttr: groupLeader(),
+		SysProcAttr: GroupLeader(),
 	}
 	if r.Tell != nil {
 		r.Tell(e.lines(r))

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
-	"runtime"
 	"time"
 	"unicode/utf8"
 
@@ -27,14 +26,11 @@ func FirstLine(ctx context.Context, args, env []string) (string, error) {
 	}
 	out := &firstLine{}
 	cmd := &exec.Cmd{Path: path, Args: args, Env: e.env, Stdout: out, WaitDelay: outputGrace,
-		SysProcAttr: groupLeader()}
-	runtime.LockOSThread() // see Execute
-	defer runtime.UnlockOSThread()
-	if err := start(cmd); err != nil {
+		SysProcAttr: GroupLeader()}
+	killed, err := Run(ctx, cmd, func() time.Duration { return 0 })
+	if err != nil {
 		return "", fmt.Errorf("starting the command: %w", e.explain(path, err))
 	}
-	killed, _ := endGroup(ctx, cmd.Process.Pid, func() time.Duration { return 0 })
-	wait(cmd)
 	res := exited(cmd.ProcessState)
 	switch {
 	case killed:

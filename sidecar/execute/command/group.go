@@ -4,15 +4,39 @@ package command
 
 import (
 	"context"
+	"errors"
+	"os/exec"
+	"runtime"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
+// Signal is the cause of a context whose end the group is told by that signal, in place of SIGTERM.
+type Signal syscall.Signal
+
+// Error is the name of the signal.
+func (s Signal) Error() string { return unix.SignalName(syscall.Signal(s)) }
+
+// Run starts a command that is a GroupLeader, and returns when its process group is gone: see endGroup. The error is
+// that of the start.
+func Run(ctx context.Context, cmd *exec.Cmd, grace func() time.Duration) (canceled bool, err error) {
+	runtime.LockOSThread() // see Execute
+	defer runtime.UnlockOSThread()
+	if err := start(cmd); err != nil {
+		return false, err
+	}
+	canceled, _ = endGroup(ctx, cmd.Process.Pid, grace)
+	wait(cmd)
+	return canceled, nil
+}
+
 // endGroup waits for the process pid, the leader of a process group, and ends the group.
 //
-// If ctx ends first, the group gets SIGTERM, and SIGKILL after the grace, which may become shorter meanwhile; endGroup
-// reports true. If the leader ends by itself, the rest of the group gets SIGKILL, and left is how many these are.
+// If ctx ends first, the group gets SIGTERM, or the Signal that is the cause, and SIGKILL after the grace, which may
+// become shorter meanwhile; endGroup reports true. If the leader ends by itself, the rest of the group gets SIGKILL,
+// and left is how many these are.
 //
 // The leader stays a zombie until the caller waits for it. So its number cannot be given to another process
 // meanwhile, and no signal here can hit a stranger.
@@ -37,7 +61,9 @@ func terminate(ctx context.Context, pid int, grace func() time.Duration, leaderG
 		return false
 	case <-ctx.Done():
 	}
-	unix.Kill(-pid, unix.SIGTERM)
+	first := Signal(unix.SIGTERM)
+	errors.As(context.Cause(ctx), &first)
+	unix.Kill(-pid, syscall.Signal(first))
 	unix.Kill(-pid, unix.SIGCONT) // a stopped process would not see the other one
 
 	// A shell dies of SIGTERM at once, while its child is still tidying up. Nothing tells when a group has become

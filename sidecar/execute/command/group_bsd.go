@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// groupLeader makes a command lead a process group of its own. Here the command outlives a killed parent.
-func groupLeader() *syscall.SysProcAttr {
+// GroupLeader makes a command lead a process group of its own. Here the command outlives a killed parent.
+func GroupLeader() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true}
 }
 

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// groupLeader makes a command lead a process group of its own, and die with the thread that started it.
-func groupLeader() *syscall.SysProcAttr {
+// GroupLeader makes a command lead a process group of its own, and die with the thread that started it.
+func GroupLeader() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
