@@ -35,6 +35,8 @@ var rules = []rule{
 		why: "the model is a twin of the scripts, and would prove nothing of them if it shared their code; lock's tests replay it"},
 	{from: "proof/nemesis", never: []string{module + "config", module + "lock", module + "sidecar", module + "cmd"},
 		why: "it judges from the outside, by arithmetic that shares nothing with the product"},
+	{from: "examples/adapters", never: []string{module},
+		why: "users copy the file into apps without this module"},
 	{from: "internal/testing/rig", never: []string{module},
 		why: "it knows the product by its command line, its table and its headers alone"},
 	{from: "lock", never: []string{module, "github.com/prometheus", "log/slog", "os"},
