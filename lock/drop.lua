@@ -11,7 +11,9 @@ local gaps, tick, counted = h[1] or '', string.match(member, '^%d+'), h[3] or ''
 local there = redis.call('ZREM', due, member)
 if there == 1 and tick == h[2] then redis.call('HDEL', ledger, 'handed') end -- it waits no more
 local from, known = string.gsub(h[4] or '', ' ' .. tick .. ':%d+', '')
-if there == 1 and known > 0 then redis.call('HSET', ledger, 'from', from) end
+local kind = string.match(member, '^%d+ %S+ (%l+)')
+local byHand = kind == 'manual' or kind == 'backfill'     -- a run of the same tick may live, and be told its note again
+if there == 1 and known > 0 and not byHand then redis.call('HSET', ledger, 'from', from) end
 if there == 1 and string.find(counted, tick .. ' ', 1, true) then -- it had a fate before it became due again
   redis.call('HSET', ledger, 'counted', (string.gsub(counted, tick .. ' ', '')))
 elseif there == 1 and fate ~= '' then

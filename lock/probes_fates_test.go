@@ -310,10 +310,17 @@ func (p *prober) probeSince() {
 	p.eval(p.scripts.drop, []string{p.ledger(), p.keys.DueJobs}, given.takeover(0), Missed)
 	p.demand(p.field("from") == "", "kept of a tick that was dropped: %q", p.field("from"))
 
+	// A request to run a tick again says nothing of the run of that tick that lives.
+	living, byHand := claims(8, "", nominal(5)), fmt.Sprintf("%d j backfill 1 0 0 asked", nominal(8))
+	p.do("ZADD", p.keys.DueJobs, 1, byHand)
+	p.eval(p.scripts.drop, []string{p.ledger(), p.keys.DueJobs}, byHand, "")
+	p.demand(p.field("from") == fmt.Sprintf(" %d:%d", nominal(8), nominal(5)), "kept of a tick that runs: %q", p.field("from"))
+	p.endsAs(living, "failed", 0)
+
 	// A member may vanish without a word.
 	p.do("HSET", p.ledger(), "from", strings.Repeat(" 1:1", 1250)+" 2:2")
-	p.at(nominal(8))
-	p.isTold(p.claims(Allow, 8), Won)
-	kept := strings.Repeat(" 1:1", 1249) + fmt.Sprintf(" 2:2 %d:%d", nominal(8), nominal(5))
+	p.at(nominal(9))
+	p.isTold(p.claims(Allow, 9), Won)
+	kept := strings.Repeat(" 1:1", 1249) + fmt.Sprintf(" 2:2 %d:%d", nominal(9), nominal(5))
 	p.demand(p.field("from") == kept, "what is kept is %d bytes long", len(p.field("from")))
 }
