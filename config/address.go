@@ -14,24 +14,20 @@ func listener(to *string, form, host string, local bool) strict.Type {
 	return strict.Accepted(strict.KindText, func(d *strict.Decoder, _ strict.Entry, t strict.Text) bool {
 		name, port, err := net.SplitHostPort(t.Value)
 		switch {
-		case t.Value == "":
-			*to = ""
-			return true
+		case t.Value == "": // switched off
 		case err != nil && isNumber(t.Value) && !t.Opaque:
-			d.Bad(t, `write "`+host+t.Value+`"`, "not an address")
+			return d.Bad(t, `write "`+host+t.Value+`"`, "not an address")
 		case err != nil, strings.ContainsAny(name, " /@"):
-			d.Bad(t, "write "+form+`; "" switches it off`, "not an address")
+			return d.Bad(t, "write "+form+`; "" switches it off`, "not an address")
 		case port == "" || port != "0" && badPort(port):
-			d.Bad(t, "", "the port must be a number from 1 to 65535, or 0 for any free one")
+			return d.Bad(t, "", "the port must be a number from 1 to 65535, or 0 for any free one")
 		case local && !IsLoopback(name):
-			d.Bad(t, "write \"127.0.0.1:9748\", and from elsewhere reach it with kubectl port-forward or ssh -L",
+			return d.Bad(t, "write \"127.0.0.1:9748\", and from elsewhere reach it with kubectl port-forward or ssh -L",
 				"must be this machine alone, 127.0.0.1, [::1] or localhost: "+
 					"anyone who can reach it can trigger, pause and drain")
-		default:
-			*to = t.Value
-			return true
 		}
-		return false
+		*to = t.Value
+		return true
 	}, "!!str", "!!int")
 }
 

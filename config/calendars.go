@@ -249,8 +249,7 @@ func day(to *schedule.Day) strict.Type {
 	return strict.Accepted(kindDate, func(d *strict.Decoder, _ strict.Entry, t strict.Text) bool {
 		day, err := schedule.ParseDay(t.Value)
 		if err != nil {
-			d.Bad(t, "write it like 2026-01-05", "%v", err)
-			return false
+			return d.Bad(t, "write it like 2026-01-05", "%v", err)
 		}
 		*to = day
 		return true

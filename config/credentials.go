@@ -43,9 +43,8 @@ func fitsHeader(d *strict.Decoder, t strict.Text) bool {
 	if IsHeaderValue(t.Value) {
 		return true
 	}
-	d.Bad(t, "a file or variable that ends in a newline is the usual cause",
+	return d.Bad(t, "a file or variable that ends in a newline is the usual cause",
 		"a header's value cannot hold line breaks or control characters")
-	return false
 }
 
 // webhookHeaders are those that a signature is made of.

@@ -196,8 +196,7 @@ func word[T ~string](to *T) strict.Type {
 			*to = T(t.Value)
 			return true
 		}
-		d.Bad(t, t.IfShown(wordHint(e.Name, t.Value, words)), "must be %s", strings.Join(words, " or "))
-		return false
+		return d.Bad(t, t.IfShown(wordHint(e.Name, t.Value, words)), "must be %s", strings.Join(words, " or "))
 	}, "!!str")
 }
 

@@ -52,15 +52,13 @@ func isMethod(d *strict.Decoder, t strict.Text) bool {
 	upper := strings.ToUpper(t.Value)
 	switch {
 	case !token7230.MatchString(t.Value):
-		d.Bad(t, "write GET, POST, PUT, …", "not an HTTP method")
+		return d.Bad(t, "write GET, POST, PUT, …", "not an HTTP method")
 	case t.Value != upper:
-		d.Bad(t, t.IfShown("write "+upper), "must be in capitals")
+		return d.Bad(t, t.IfShown("write "+upper), "must be in capitals")
 	case t.Value == http.MethodConnect:
-		d.Bad(t, "", "opens a tunnel and runs nothing")
-	default:
-		return true
+		return d.Bad(t, "", "opens a tunnel and runs nothing")
 	}
-	return false
+	return true
 }
 
 // These are set by Solotick itself, or by HTTP; a value in the table would have no effect or break the request.
@@ -136,8 +134,7 @@ func checkHeaderName(name string) (why, hint string) {
 
 func isBody(d *strict.Decoder, t strict.Text) bool {
 	if len(t.Value) > maxBody {
-		d.Bad(t, "", "must have at most 64 KiB, has %d", (len(t.Value)+1023)>>10)
-		return false
+		return d.Bad(t, "", "must have at most 64 KiB, has %d", (len(t.Value)+1023)>>10)
 	}
 	oddVariable(d, t)
 	return true
@@ -178,18 +175,15 @@ func codeOf(d *strict.Decoder, t strict.Text) (code CodeRange, ok bool) {
 	}
 	m := codeRange.FindStringSubmatch(t.Value)
 	if m == nil {
-		d.Bad(t, "", "must be a code (404) or a range of codes (200-299)")
-		return code, false
+		return code, d.Bad(t, "", "must be a code (404) or a range of codes (200-299)")
 	}
 	code.From, _ = strconv.Atoi(m[1])
 	code.To, _ = strconv.Atoi(cmp.Or(m[2], m[1]))
 	switch {
 	case min(code.From, code.To) < codesForm.Least || max(code.From, code.To) > codesForm.Most:
-		d.Bad(t, "", "codes go from 100 to 599")
+		return code, d.Bad(t, "", "codes go from 100 to 599")
 	case code.To < code.From:
-		d.Bad(t, t.IfShown(fmt.Sprintf("write %d-%d", code.To, code.From)), "the range is reversed")
-	default:
-		return code, true
+		return code, d.Bad(t, t.IfShown(fmt.Sprintf("write %d-%d", code.To, code.From)), "the range is reversed")
 	}
-	return code, false
+	return code, true
 }

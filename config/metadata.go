@@ -38,10 +38,8 @@ func aboutKeys(to *Job) []strict.Key {
 // line is text of one line.
 func line(to *string) strict.Type {
 	return strict.Accepted(strict.KindText, func(d *strict.Decoder, e strict.Entry, t strict.Text) bool {
-		why, hint := checkLine(t.Value, e.Form.Length)
-		if why != "" {
-			d.Bad(t, hint, "%s", why)
-			return false
+		if why, hint := checkLine(t.Value, e.Form.Length); why != "" {
+			return d.Bad(t, hint, "%s", why)
 		}
 		*to = t.Value
 		return true

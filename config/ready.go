@@ -54,17 +54,15 @@ func readyTCP(to *string) strict.Type {
 		host, port, err := net.SplitHostPort(t.Value)
 		switch {
 		case err != nil && isNumber(t.Value) && !t.Opaque:
-			d.Bad(t, `write "127.0.0.1:`+t.Value+`"`, "not an address")
+			return d.Bad(t, `write "127.0.0.1:`+t.Value+`"`, "not an address")
 		case err != nil, strings.ContainsAny(host, " /@"):
-			d.Bad(t, form, "not an address")
+			return d.Bad(t, form, "not an address")
 		case port == "", badPort(port):
-			d.Bad(t, form, "the port must be from 1 to 65535")
+			return d.Bad(t, form, "the port must be from 1 to 65535")
 		case !IsLoopback(host):
-			d.Bad(t, besideHint, "must be this machine: localhost, 127.0.0.1 or [::1]")
-		default:
-			*to = t.Value
-			return true
+			return d.Bad(t, besideHint, "must be this machine: localhost, 127.0.0.1 or [::1]")
 		}
-		return false
+		*to = t.Value
+		return true
 	}, "!!str", "!!int")
 }

@@ -87,15 +87,13 @@ func isAddr(d *strict.Decoder, t strict.Text) bool {
 	host, port, err := net.SplitHostPort(t.Value)
 	switch {
 	case err != nil && !strings.Contains(t.Value, ":"):
-		d.Bad(t, "write host:port", "the port is missing")
+		return d.Bad(t, "write host:port", "the port is missing")
 	case err != nil, host == "", strings.ContainsAny(host, " /@"):
-		d.Bad(t, "write host:port; username, passwordFile and tls have keys of their own", "not an address")
+		return d.Bad(t, "write host:port; username, passwordFile and tls have keys of their own", "not an address")
 	case badPort(port):
-		d.Bad(t, "", "the port must be from 1 to 65535")
-	default:
-		return true
+		return d.Bad(t, "", "the port must be from 1 to 65535")
 	}
-	return false
+	return true
 }
 
 var hostPort = regexp.MustCompile(`^[A-Za-z0-9.-]+:[0-9]{1,5}$`)

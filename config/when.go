@@ -84,8 +84,7 @@ func isZone(d *strict.Decoder, t strict.Text) bool {
 	case fixed != "":
 		hint = "write " + fixed + ", with the sign reversed; or a place such as Europe/Berlin, for daylight saving"
 	}
-	d.Bad(t, hint, "%s", why)
-	return false
+	return d.Bad(t, hint, "%s", why)
 }
 
 // nearestZone finds a zone written in another case, with a space, or without its region; "" when there is none.

@@ -119,9 +119,10 @@ func (d *Decoder) place(n *yaml.Node) (line, column, width int) {
 	return n.Line, n.Column, 1
 }
 
-// Bad records a problem of a text's value.
-func (d *Decoder) Bad(t Text, hint, format string, args ...any) {
+// Bad records a problem of a text's value. It returns false: the text is not accepted.
+func (d *Decoder) Bad(t Text, hint, format string, args ...any) bool {
 	d.Fail(t.Node, hint, "%s%s: %s", t.Label, t.Origin, fmt.Sprintf(format, args...))
+	return false
 }
 
 // label returns a value's path, with the value if it may be shown.

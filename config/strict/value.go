@@ -188,8 +188,7 @@ func Checked(set func(text string), opaque string, check func(text string) (why,
 		if t.Opaque {
 			hint = opaque
 		}
-		d.Bad(t, hint, "%s", why)
-		return false
+		return d.Bad(t, hint, "%s", why)
 	}, "!!str")
 }
 
@@ -222,8 +221,7 @@ func Bool(to *bool) Type {
 		case slices.Contains([]string{"false", "no", "off", "n"}, word):
 			hint = "write false, without quotes"
 		}
-		d.Bad(t, hint, "must be true or false")
-		return false
+		return d.Bad(t, hint, "must be true or false")
 	}, "!!bool", "!!str")
 }
 
@@ -235,16 +233,14 @@ func Number(to *int) Type {
 		v, err := strconv.Atoi(t.Value)
 		switch {
 		case err == nil && e.Value.Tag == "!!str" && !t.Opaque:
-			d.Bad(t, "write it without quotes", "must be a number")
+			return d.Bad(t, "write it without quotes", "must be a number")
 		case err != nil:
-			d.Bad(t, "", "must be a whole number")
+			return d.Bad(t, "", "must be a whole number")
 		case v < e.Form.Least || v > e.Form.Most:
-			d.Bad(t, "", "must be from %d to %d", e.Form.Least, e.Form.Most)
-		default:
-			*to = v
-			return true
+			return d.Bad(t, "", "must be from %d to %d", e.Form.Least, e.Form.Most)
 		}
-		return false
+		*to = v
+		return true
 	}, "!!int", "!!str")
 }
 
@@ -289,14 +285,12 @@ func Duration(to *time.Duration, check Limits) Type {
 		v, err := time.ParseDuration(t.Value)
 		switch {
 		case err != nil || e.Value.Tag != "!!str" && t.Value != "0":
-			d.badDuration(t)
+			return d.badDuration(t)
 		case check(v) != "":
-			d.Bad(t, "", "%s", check(v))
-		default:
-			*to = v
-			return true
+			return d.Bad(t, "", "%s", check(v))
 		}
-		return false
+		*to = v
+		return true
 	}, "!!str", "!!int", "!!float")
 }
 
@@ -304,28 +298,26 @@ func Duration(to *time.Duration, check Limits) Type {
 var looseDuration = regexp.MustCompile(`(?i)^\s*([0-9]+(?:\.[0-9]+)?)\s*(` +
 	`s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?|ms|millis|milliseconds?|)\s*$`)
 
-func (d *Decoder) badDuration(t Text) {
+func (d *Decoder) badDuration(t Text) bool {
 	const form = "write a number and a unit: 500ms, 10s, 5m, 1h30m"
 	if t.Opaque {
-		d.Bad(t, form, "the variable's value is not a duration")
-		return
+		return d.Bad(t, form, "the variable's value is not a duration")
 	}
 	m := looseDuration.FindStringSubmatch(t.Value)
 	if m == nil || len(m[1]) > 6 {
-		d.Bad(t, form, "not a duration")
-		return
+		return d.Bad(t, form, "not a duration")
 	}
-	switch unit := strings.ToLower(m[2]); {
+	unit := strings.ToLower(m[2])
+	switch {
 	case unit == "":
-		d.Bad(t, "for seconds write "+m[1]+"s", "a duration needs a unit")
+		return d.Bad(t, "for seconds write "+m[1]+"s", "a duration needs a unit")
 	case strings.HasPrefix(unit, "d"):
 		days, _ := strconv.ParseFloat(m[1], 64)
-		d.Bad(t, fmt.Sprintf("there is no unit for days; write %vh", 24*days), "not a duration")
+		return d.Bad(t, fmt.Sprintf("there is no unit for days; write %vh", 24*days), "not a duration")
 	case strings.HasPrefix(unit, "ms"), strings.HasPrefix(unit, "mil"):
-		d.Bad(t, "write "+m[1]+"ms", "not a duration")
-	default:
-		d.Bad(t, "write "+m[1]+unit[:1], "not a duration")
+		return d.Bad(t, "write "+m[1]+"ms", "not a duration")
 	}
+	return d.Bad(t, "write "+m[1]+unit[:1], "not a duration")
 }
 
 // Time is a moment. The text of YAML's own timestamps is parsed here, so that a date alone is not silently midnight.
@@ -342,13 +334,11 @@ func Time(to *time.Time) Type {
 		}
 		joined := strings.Replace(t.Value, " ", "T", 1)
 		if day, err := time.Parse(time.DateOnly, t.Value); err == nil && !t.Opaque {
-			d.Bad(t, "write "+day.Format(time.RFC3339), "a date needs a time and a zone")
+			return d.Bad(t, "write "+day.Format(time.RFC3339), "a date needs a time and a zone")
 		} else if local, err := time.Parse("2006-01-02T15:04:05", joined); err == nil && !t.Opaque {
-			d.Bad(t, "write "+local.Format(time.RFC3339)+", or an offset instead of Z", "a time needs a zone")
-		} else {
-			d.Bad(t, timeForm, "not a time")
+			return d.Bad(t, "write "+local.Format(time.RFC3339)+", or an offset instead of Z", "a time needs a zone")
 		}
-		return false
+		return d.Bad(t, timeForm, "not a time")
 	}, "!!str", "!!timestamp")
 }
 
