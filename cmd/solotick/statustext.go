@@ -63,10 +63,7 @@ func commonPrefix(replicas []service.Replica) string {
 
 // replica returns the name by which a replica is shown.
 func (s status) replica(name string) string {
-	if short := strings.TrimPrefix(name, s.prefix); short != "" {
-		return short
-	}
-	return name
+	return cmp.Or(strings.TrimPrefix(name, s.prefix), name)
 }
 
 // jobs returns the jobs that are shown, those that need a person first.
@@ -268,11 +265,7 @@ func (s status) jobNotes(j config.Job) []string {
 		notes = append(notes, s.missedWords(missed))
 	}
 	if e := s.byHand(j); e != nil {
-		note := "by hand: " + s.runWords(e)
-		if e.Detail != "" {
-			note += ": " + e.Detail
-		}
-		notes = append(notes, note)
+		notes = append(notes, "by hand: "+s.runWords(e)+text.Between(": ", e.Detail, ""))
 	}
 	for _, r := range state.Running {
 		notes = append(notes, "running on "+s.liveWords(r))
@@ -309,10 +302,7 @@ func (s status) missedWords(missed *service.Entry) string {
 	if missed.Count > 1 {
 		words = fmt.Sprintf("missed %d ticks, %s to %s", missed.Count, formatClock(s.Now, missed.First), last)
 	}
-	if missed.Detail != "" {
-		words += ": " + missed.Detail
-	}
-	return words
+	return words + text.Between(": ", missed.Detail, "")
 }
 
 // byHand returns the run that ended last if somebody asked for it; nil if the last run is one of the schedule.
@@ -395,11 +385,8 @@ func (s status) resultNotes(results []service.Entry) (notes []string) {
 		for _, i := range same {
 			names = append(names, s.replica(results[i].Replica))
 		}
-		note := fmt.Sprintf("%s on %s %s", e.Outcome, strings.Join(names, ", "), ago(s.Now, e.Ended))
-		if e.Detail != "" {
-			note += ": " + e.Detail
-		}
-		notes = append(notes, note)
+		notes = append(notes, fmt.Sprintf("%s on %s %s%s", e.Outcome, strings.Join(names, ", "), ago(s.Now, e.Ended),
+			text.Between(": ", e.Detail, "")))
 	}
 	return notes
 }
@@ -418,12 +405,11 @@ func grouped(n int, alike func(a, b int) bool) (groups [][]int) {
 
 // doubt marks a run whose replica may be gone.
 func (s status) doubt(r service.RunState) string {
-	for _, replica := range s.Replicas {
-		if replica.Name == r.Replica && s.Silent(replica) {
-			return " (silent)"
-		}
-	}
-	if s.Now.After(r.LeaseEnd) {
+	isSilent := func(its service.Replica) bool { return its.Name == r.Replica && s.Silent(its) }
+	switch {
+	case slices.ContainsFunc(s.Replicas, isSilent):
+		return " (silent)"
+	case s.Now.After(r.LeaseEnd):
 		return " (lease over)"
 	}
 	return ""

@@ -20,6 +20,14 @@ func OneLine(text string) string {
 	return strings.Join(strings.Fields(strings.Map(blank, text)), " ")
 }
 
+// Between puts words between two others; "" if there are none.
+func Between(before, words, after string) string {
+	if words == "" {
+		return ""
+	}
+	return before + words + after
+}
+
 // Cut keeps at most n characters of a text. If there were more, an ellipsis is the last of them.
 func Cut(text string, n int) string {
 	if r := []rune(text); len(r) > n {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"strconv"
 	"time"
+
+	"github.com/solotick/solotick/internal/text"
 )
 
 // Run tells the job about this attempt.
@@ -119,10 +121,7 @@ func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z
 // all attempts of a tick. The quotes belong to the key, which is a string of HTTP's structured fields.
 func (r Run) Facts() []Fact {
 	tick := r.Stamp()
-	key := r.Service + "/" + r.Job + "/" + tick
-	if r.Key != "" {
-		key += "/" + r.Key
-	}
+	key := r.Service + "/" + r.Job + "/" + tick + text.Between("/", r.Key, "")
 	f := make([]Fact, 0, 11)
 	f = append(f,
 		Fact{"Idempotency-Key", "SOLOTICK_IDEMPOTENCY_KEY", `"` + key + `"`},

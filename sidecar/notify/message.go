@@ -104,10 +104,7 @@ var unmarked = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 
 // text says what happened, and what to do.
 func (m Message) text() string {
-	job, why := m.Job+" of "+m.Service, m.Outcome
-	if m.Detail != "" {
-		why += ": " + m.Detail
-	}
+	job, why := m.Job+" of "+m.Service, m.Outcome+text.Between(": ", m.Detail, "")
 	said := ""
 	switch m.Event {
 	case config.Failed:
@@ -131,14 +128,8 @@ func (m Message) text() string {
 	case config.TakesTooLong:
 		said = fmt.Sprintf("%s has run for %s on %s, and still runs.", job, m.After.Round(time.Millisecond), m.Replica)
 	}
-	said += " See: solotick history " + m.Job
-	if m.Runbook != "" {
-		said += " and " + m.Runbook
-	}
-	if m.Owner != "" {
-		said += " (owner: " + m.Owner + ")"
-	}
-	return said
+	return said + " See: solotick history " + m.Job + text.Between(" and ", m.Runbook, "") +
+		text.Between(" (owner: ", m.Owner, ")")
 }
 
 func stamp(t time.Time) string {

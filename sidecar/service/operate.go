@@ -54,10 +54,7 @@ func (s *Store) Pause(ctx context.Context, job, reason string, until time.Time) 
 	if n := utf8.RuneCountInString(reason); n > MaxReason {
 		return fmt.Errorf("pausing job %q: the reason has %d characters, and at most %d are kept", job, n, MaxReason)
 	}
-	note := reason
-	if s.author.By != "" {
-		note += "\n" + s.author.By
-	}
+	note := reason + text.Between("\n", s.author.By, "")
 	_, err := s.pause(ctx, "pause", "pausing", job, rds.Millis(until), note,
 		s.act(actText{What: "pause", Job: job, Reason: reason, Until: rds.Millis(until)}))
 	return err

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/solotick/solotick/internal/text"
 	"github.com/solotick/solotick/sidecar/execute"
 )
 
@@ -33,9 +34,5 @@ type NotGranted struct {
 
 // Error implements error.
 func (n *NotGranted) Error() string {
-	words := "the tick is not for this app: " + strings.ReplaceAll(n.Reason, "_", " ")
-	if n.By != "" {
-		words += ", by " + n.By
-	}
-	return words
+	return "the tick is not for this app: " + strings.ReplaceAll(n.Reason, "_", " ") + text.Between(", by ", n.By, "")
 }

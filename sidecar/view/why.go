@@ -234,7 +234,7 @@ func (x *explainer) runWords(e *service.Entry) string {
 		}
 		fmt.Fprintf(&b, "%s after %s", outcomeWords(e.Outcome), length(e.Took))
 	}
-	return b.String() + said(": ", e.Detail, "") + "."
+	return b.String() + text.Between(": ", text.OneLine(e.Detail), "") + "."
 }
 
 // outcomeWords says an outcome as a verb.
@@ -270,7 +270,7 @@ func (x *explainer) withoutRun(e *service.Entry) string {
 	if others := e.Count - 1; others > 0 {
 		fmt.Fprintf(&b, ", with %s from %s to %s", text.Plural(others, "other"), x.clock(e.First), x.clock(e.Tick))
 	}
-	return b.String() + said(": ", e.Detail, "") + "."
+	return b.String() + text.Between(": ", text.OneLine(e.Detail), "") + "."
 }
 
 // againWords tells of the runs of a tick that an operator asked for.
@@ -309,17 +309,10 @@ func (x *explainer) pauseWords(tick time.Time) string {
 		if a.What == "resume" || !a.Until.IsZero() && !a.Until.After(tick) {
 			continue
 		}
-		return said(" by ", a.By, "") + x.until(a.Until) + said(" (", a.Reason, ")")
+		return text.Between(" by ", text.OneLine(a.By), "") + x.until(a.Until) +
+			text.Between(" (", text.OneLine(a.Reason), ")")
 	}
 	return ""
-}
-
-// said puts words between two others; "" if there are none.
-func said(before, words, after string) string {
-	if words == "" {
-		return ""
-	}
-	return before + text.OneLine(words) + after
 }
 
 // until says when a pause ends; "" if it does not by itself.
@@ -361,8 +354,8 @@ func (x *explainer) obstacle() string {
 			continue
 		}
 		resume := "solotick resume " + []string{x.job.Name, "--all"}[i]
-		words := "The job is paused" + said(" by ", p.By, "") + " since " + x.clock(p.At) + x.until(p.Until) +
-			said(": ", p.Reason, "")
+		words := "The job is paused" + text.Between(" by ", p.By, "") + " since " + x.clock(p.At) + x.until(p.Until) +
+			text.Between(": ", p.Reason, "")
 		if p.Until.IsZero() {
 			return words + ". It fires again after " + resume + "."
 		}

@@ -12,10 +12,7 @@ func (e *command) lines(r execute.Run) []string {
 	if n := len(e.args) - 1; n > 0 {
 		first += " with " + text.Plural(n, "argument")
 	}
-	if e.dir != "" {
-		first += " in " + e.dir
-	}
-	lines := []string{first}
+	lines := []string{first + text.Between(" in ", e.dir, "")}
 	told := map[string]bool{}
 	for _, f := range r.Facts() {
 		lines = append(lines, f.Env+"="+f.Value)
