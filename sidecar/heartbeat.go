@@ -188,8 +188,8 @@ func (h *heartbeat) meet(others []service.Replica) {
 // firstProblem is the text of an error. If a table has several problems, it is the first one and the number of the
 // others.
 func firstProblem(err error) string {
-	var problems config.Problems
-	if !errors.As(err, &problems) {
+	problems, ok := errors.AsType[config.Problems](err)
+	if !ok {
 		return err.Error()
 	}
 	p := problems[0]

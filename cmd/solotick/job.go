@@ -80,8 +80,7 @@ func (a *app) readJob(file string) (*config.Job, error) {
 		return nil, problem("name: send-reminders", "%s: the job has no name", shownFile(file))
 	}
 	j, err := config.ParseJob(named.Name, data)
-	var problems config.Problems
-	if errors.As(err, &problems) {
+	if problems, ok := errors.AsType[config.Problems](err); ok {
 		if named.Name == "" { // the file cannot be read, and the other problems say why
 			problems = slices.DeleteFunc(problems, func(p config.Problem) bool { return p.Line == 0 })
 		}

@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"sort"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/sidecar/service"
 	"github.com/solotick/solotick/sidecar/view"
 )
 
@@ -94,18 +94,11 @@ func pick(t *config.Table, names []string) ([]config.Job, error) {
 		named := func(j config.Job) bool { return j.Name == name }
 		i := slices.IndexFunc(t.Jobs, named)
 		if i < 0 {
-			f := usage("without names, solotick next shows all jobs", "the table has no job %q", name)
-			var known []string
-			for _, j := range t.Jobs {
-				known = append(known, j.Name)
-			}
-			if near := config.Nearest(name, known); near != "" {
-				f.hint = fmt.Sprintf("did you mean %q?", near)
-			}
+			hint := cmp.Or(service.Near(name, t.Jobs), "without names, solotick next shows all jobs")
 			if tableName.MatchString(name) {
-				f.hint = "solotick next -c " + name
+				hint = "solotick next -c " + name
 			}
-			return nil, f
+			return nil, usage(hint, "the table has no job %q", name)
 		}
 		if !slices.ContainsFunc(jobs, named) {
 			jobs = append(jobs, t.Jobs[i])
@@ -142,9 +135,7 @@ func next(jobs []config.Job, after, end time.Time, n int) ([]tickJSON, error) {
 			rows = append(rows, tickJSON{j.Name, at.UTC().Format(time.RFC3339), at.In(zone)})
 		}
 	}
-	sort.Slice(rows, func(x, y int) bool {
-		return cmp.Or(rows[x].at.Compare(rows[y].at), cmp.Compare(rows[x].Job, rows[y].Job)) < 0
-	})
+	slices.SortFunc(rows, func(a, b tickJSON) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.Job, b.Job)) })
 	return rows, nil
 }
 

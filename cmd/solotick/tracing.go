@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -34,31 +35,22 @@ func spansTo(service, replica string, log *slog.Logger) *trace.Exporter {
 		{Key: "service.instance.id", Value: replica}, {Key: "service.version", Value: buildVersion()}}
 	o.Resource = newestOfEach(append(own, o.Resource...))
 	o.Version, o.Log = buildVersion(), log
-	log.Info("sending spans", "collector", hostOf(o.URL), "share", o.Share)
+	to, _ := url.Parse(o.URL) // collector has read it
+	log.Info("sending spans", "collector", to.Host, "share", o.Share)
 	return trace.New(*o)
 }
 
 // newestOfEach keeps the last attribute of each name.
 func newestOfEach(all []trace.Attribute) []trace.Attribute {
 	var out []trace.Attribute
-	at := map[string]int{}
 	for _, a := range all {
-		if i, ok := at[a.Key]; ok {
+		if i := slices.IndexFunc(out, func(b trace.Attribute) bool { return b.Key == a.Key }); i >= 0 {
 			out[i] = a
-			continue
+		} else {
+			out = append(out, a)
 		}
-		at[a.Key] = len(out)
-		out = append(out, a)
 	}
 	return out
-}
-
-func hostOf(raw string) string {
-	u, err := url.Parse(raw)
-	if err != nil {
-		return ""
-	}
-	return u.Host
 }
 
 // spanOptions reads the variables that OpenTelemetry's specification gives an exporter; nil if they ask for no spans.

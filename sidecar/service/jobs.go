@@ -147,11 +147,11 @@ func find(t *config.Table, jobs []config.Job, name string) (config.Job, error) {
 	if partial(t) {
 		return config.Job{Name: name}, nil
 	}
-	return config.Job{}, refuse(NoJob, "there is no job %q", name).hint(near(name, jobs))
+	return config.Job{}, refuse(NoJob, "there is no job %q", name).hint(Near(name, jobs))
 }
 
-// near is the hint that names the job that may have been meant; "" if no name is near.
-func near(name string, jobs []config.Job) string {
+// Near is the hint that names the job that may have been meant; "" if no name is near.
+func Near(name string, jobs []config.Job) string {
 	if meant := config.Nearest(name, namesOf(jobs)); meant != "" {
 		return fmt.Sprintf("did you mean %q?", meant)
 	}
@@ -265,7 +265,7 @@ func matching(jobs []config.Job, pattern string) ([]string, error) {
 func (o *Operator) notMade(name string) *Refusal {
 	r := refuse(NotMade, "there is no dynamic job %q", name)
 	if o.AtWork != nil {
-		r.Hint = near(name, o.AtWork())
+		r.Hint = Near(name, o.AtWork())
 	}
 	return r
 }

@@ -108,16 +108,14 @@ func (s *Store) report(ctx context.Context, r Replica) error {
 	}
 	s.reportGone.Store(false)
 	t := reportText{Skips: map[string]skipText{}, Ran: map[string]entryText{}}
-	jobs := slices.Collect(maps.Keys(r.Skips))
-	slices.SortFunc(jobs, func(a, b string) int {
+	jobs := slices.SortedFunc(maps.Keys(r.Skips), func(a, b string) int {
 		return cmp.Or(r.Skips[b].At.Compare(r.Skips[a].At), cmp.Compare(a, b))
 	})
 	for _, job := range jobs[:min(len(jobs), maxSkips)] {
 		k := r.Skips[job]
 		t.Skips[job] = skipText{rds.Millis(k.Tick), k.Reason, rds.Millis(k.At)}
 	}
-	ran := slices.Collect(maps.Keys(r.Ran))
-	slices.SortFunc(ran, func(a, b string) int {
+	ran := slices.SortedFunc(maps.Keys(r.Ran), func(a, b string) int {
 		return cmp.Or(ByFailure(r.Ran[a], r.Ran[b]), cmp.Compare(a, b))
 	})
 	for _, job := range ran[:min(len(ran), maxSkips)] {

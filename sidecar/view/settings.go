@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/internal/text"
 )
 
 // Target returns what a job calls or runs, without what may hold a secret: paths, arguments, headers and bodies. It is
@@ -20,14 +21,10 @@ func Target(j config.Job) string {
 		}
 	case j.Exec != nil && len(j.Exec.Command) > 0:
 		said := "runs " + j.Exec.Command[0]
-		switch n := len(j.Exec.Command) - 1; n {
-		case 0:
-			return said
-		case 1:
-			return said + ", with 1 argument"
-		default:
-			return fmt.Sprintf("%s, with %d arguments", said, n)
+		if n := len(j.Exec.Command) - 1; n > 0 {
+			said += ", with " + text.Plural(n, "argument")
 		}
+		return said
 	}
 	return ""
 }

@@ -201,26 +201,23 @@ func (e *caller) send(ctx context.Context, r execute.Run, p proof) (res execute.
 		}
 		a, err := e.transport.showing(p.tls, foreign).call(c.context(ctx), req, keep, m)
 		m = beginning{await: context.Cause, sent: func() {}} // a redirected call has begun before
-		if err != nil && hops > 0 {
-			// The server that redirects has got the request, and may have begun. A dead second address proves nothing.
-			err = fmt.Errorf("redirected to %q: %w", u.Host, err)
-			return resultOfBroken(ctx, a, err, false), foreign
-		}
 		if err != nil {
 			_, unsent := errors.AsType[*notSentError](err)
+			if hops > 0 {
+				// The server that redirects has got the request, and may have begun: a dead second address proves
+				// nothing.
+				err, unsent = fmt.Errorf("redirected to %q: %w", u.Host, err), false
+			}
 			return resultOfBroken(ctx, a, err, unsent), foreign
 		}
-		next := e.redirect(a, u)
-		if next == nil {
-			return e.resultOf(a, u, time.Now()), foreign
-		}
-		if e.body != "" && (u.Scheme == "https" && next.Scheme == "http" || !sameHost(e.url, next)) {
-			res := e.resultOf(a, u, time.Now())
+		res, next := e.resultOf(a, u, time.Now()), e.redirect(a, u)
+		switch {
+		case next == nil:
+			return res, foreign
+		case e.body != "" && (u.Scheme == "https" && next.Scheme == "http" || !sameHost(e.url, next)):
 			res.Err = fmt.Errorf("%w: it would send the body to another host, or from https to http", res.Err)
 			return res, foreign
-		}
-		if hops == maxRedirects {
-			res := e.resultOf(a, u, time.Now())
+		case hops == maxRedirects:
 			res.Err = fmt.Errorf("calling the app: given up after %d redirects", maxRedirects)
 			return res, foreign
 		}
