@@ -3,6 +3,7 @@ package sidecar
 import (
 	"container/heap"
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -30,7 +31,7 @@ type clock struct {
 	preciseSleep func(time.Duration)      // sleeps for at most preciseWindow, precisely
 
 	mu      sync.Mutex
-	timers  timerHeap
+	timers  byTime[*timer]
 	kick    chan struct{} // an earlier timer than the one slept for
 	checked time.Time     // when run looked last, or was about to begin, on the machine's monotonic clock
 }
@@ -79,7 +80,7 @@ func (c *clock) onRedis(t time.Time) time.Time {
 
 // AfterFunc calls f in its own goroutine once the cluster clock has advanced by d, by whatever road it gets there.
 func (c *clock) AfterFunc(d time.Duration, f func()) *timer {
-	t := &timer{clock: c, fn: f, index: -1}
+	t := &timer{placed: nowhere, clock: c, fn: f}
 	t.Reset(d)
 	return t
 }
@@ -95,7 +96,7 @@ func (c *clock) sleepUntil(ctx context.Context, t time.Time, precise bool) bool 
 		return ctx.Err() == nil
 	}
 	reached := make(chan struct{})
-	timer := &timer{clock: c, fn: func() { close(reached) }, index: -1, precise: precise}
+	timer := &timer{placed: nowhere, clock: c, fn: func() { close(reached) }, precise: precise}
 	timer.Reset(left)
 	select {
 	case <-reached:
@@ -147,10 +148,9 @@ func (c *clock) alive() bool {
 
 // timer is made by AfterFunc.
 type timer struct {
+	placed  // in the heap of the clock, if it is armed
 	clock   *clock
 	fn      func()
-	at      time.Time
-	index   int // in the heap; -1 = not armed
 	precise bool
 }
 
@@ -186,24 +186,34 @@ func (t *timer) Reset(d time.Duration) bool {
 	return was
 }
 
-type timerHeap []*timer
+// byTime is a heap by the times of its elements, the earliest first.
+type byTime[T interface{ self() *placed }] []T
 
-func (h timerHeap) Len() int           { return len(h) }
-func (h timerHeap) Less(i, j int) bool { return h[i].at.Before(h[j].at) }
-func (h timerHeap) Swap(i, j int) {
+// placed is the part of an element that the heap knows.
+type placed struct {
+	at    time.Time
+	index int // in the heap; -1 = it is not in there
+}
+
+var nowhere = placed{index: -1}
+
+func (p *placed) self() *placed { return p }
+
+// byTime implements heap.Interface.
+func (h byTime[T]) Len() int           { return len(h) }
+func (h byTime[T]) Less(i, j int) bool { return h[i].self().at.Before(h[j].self().at) }
+func (h byTime[T]) Swap(i, j int) {
 	h[i], h[j] = h[j], h[i]
-	h[i].index, h[j].index = i, j
+	h[i].self().index, h[j].self().index = i, j
 }
-func (h *timerHeap) Push(x any) {
-	t := x.(*timer)
-	t.index = len(*h)
-	*h = append(*h, t)
+func (h *byTime[T]) Push(x any) {
+	x.(T).self().index = len(*h)
+	*h = append(*h, x.(T))
 }
-func (h *timerHeap) Pop() any {
-	old := *h
-	t := old[len(old)-1]
-	old[len(old)-1] = nil
-	*h = old[:len(old)-1]
-	t.index = -1
-	return t
+func (h *byTime[T]) Pop() any {
+	last := len(*h) - 1
+	x := (*h)[last]
+	*h = slices.Delete(*h, last, last+1) // which clears the place
+	x.self().index = -1
+	return x
 }

@@ -31,11 +31,10 @@ type cron struct {
 
 // group is the jobs that come due at the same instants.
 type group struct {
-	key    string    // in cron.groups
-	series series    // of one of its jobs
-	jobs   []string  // guarded by the agenda
-	at     time.Time // when they are woken next; guarded by the agenda
-	index  int       // in the agenda
+	placed          // in the agenda, by when the jobs are woken next; guarded by the agenda
+	key    string   // in cron.groups
+	series series   // of one of its jobs
+	jobs   []string // guarded by the agenda
 }
 
 // start wakes jobs from now on.
@@ -139,13 +138,12 @@ func (c *cron) wakeDue() {
 	c.wake(upTo, jobs...)
 }
 
-// agenda is the groups by the instants at which they are woken. It is a heap: the next one comes first. The timer uses
-// it as well as cron.
+// agenda is the groups by the instants at which they are woken. The timer uses it as well as cron.
 type agenda struct {
 	now func() time.Time // the cluster clock's
 
 	mu     sync.Mutex
-	groups []*group
+	groups byTime[*group]
 	due    []*group  // their instants have come
 	dueTo  time.Time // the instants of those are not after it; zero = there are none
 	armed  time.Time // when the timer goes off; zero = it was not armed yet
@@ -156,7 +154,7 @@ func (a *agenda) add(g *group) (earlier bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	g.at = g.series.wakeAfter(a.now())
-	heap.Push(a, g)
+	heap.Push(&a.groups, g)
 	return g.at.Before(a.armed)
 }
 
@@ -182,7 +180,7 @@ func (a *agenda) leave(g *group, job string) int {
 	defer a.mu.Unlock()
 	g.jobs = slices.DeleteFunc(g.jobs, func(name string) bool { return name == job })
 	if len(g.jobs) == 0 {
-		heap.Remove(a, g.index)
+		heap.Remove(&a.groups, g.index)
 	}
 	return len(g.jobs)
 }
@@ -195,7 +193,7 @@ func (a *agenda) reset() {
 	for _, g := range a.groups {
 		g.at = g.series.wakeAfter(now)
 	}
-	heap.Init(a)
+	heap.Init(&a.groups)
 }
 
 // after notes which groups are due: the instants up to last have come, and those up to now. It returns the next
@@ -210,7 +208,7 @@ func (a *agenda) after(last time.Time) time.Time {
 		g := a.groups[0]
 		a.due, a.dueTo = append(a.due, g), newestOf(a.dueTo, last)
 		g.at = g.series.wakeAfter(last)
-		heap.Fix(a, 0)
+		heap.Fix(&a.groups, 0)
 	}
 	a.armed = never
 	if len(a.groups) > 0 {
@@ -230,26 +228,6 @@ func (a *agenda) take() (upTo time.Time, jobs []string) {
 	upTo = newestOf(a.dueTo, a.now()).Add(ahead)
 	a.due, a.dueTo = nil, time.Time{}
 	return upTo, jobs
-}
-
-// The agenda implements heap.Interface for its own methods.
-func (a *agenda) Len() int           { return len(a.groups) }
-func (a *agenda) Less(i, j int) bool { return a.groups[i].at.Before(a.groups[j].at) }
-func (a *agenda) Swap(i, j int) {
-	a.groups[i], a.groups[j] = a.groups[j], a.groups[i]
-	a.groups[i].index, a.groups[j].index = i, j
-}
-func (a *agenda) Push(x any) {
-	g := x.(*group)
-	g.index = len(a.groups)
-	a.groups = append(a.groups, g)
-}
-func (a *agenda) Pop() any {
-	last := len(a.groups) - 1
-	g := a.groups[last]
-	a.groups[last] = nil
-	a.groups = a.groups[:last]
-	return g
 }
 
 // wakeAfter is the first instant after t at which a timer wakes the jobs.

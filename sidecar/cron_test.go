@@ -290,7 +290,7 @@ func TestGroupsAreDueInTheirOrder(t *testing.T) {
 			a.leave(g, name)
 		}
 	}
-	for range a.Len() {
+	for range a.groups.Len() {
 		a.after(a.groups[0].at)
 	}
 	want := []string{}

@@ -477,18 +477,15 @@ func (s status) replicaLines() []string {
 
 // wrong returns what is not as it should be on a replica.
 func (s status) wrong(r service.Replica) (all []string) {
-	if r.Ready != "" {
-		all = append(all, "not ready: "+r.Ready)
+	also := func(is bool, said string) {
+		if is {
+			all = append(all, said)
+		}
 	}
-	if r.Observe {
-		all = append(all, "observes: it takes ticks, and calls no job")
-	}
-	if s.Twins(r) {
-		all = append(all, sameName)
-	}
-	if r.Reload != "" {
-		all = append(all, "refuses the new table: "+r.Reload)
-	}
+	also(r.Ready != "", "not ready: "+r.Ready)
+	also(r.Observe, "observes: it takes ticks, and calls no job")
+	also(s.Twins(r), sameName)
+	also(r.Reload != "", "refuses the new table: "+r.Reload)
 	return all
 }
 

@@ -61,9 +61,7 @@ func ask(addr string) error {
 	switch {
 	case errors.As(err, &slow) && slow.Timeout():
 		return errSilent
-	case err != nil:
-		return errStranger
-	case strings.TrimRight(string(answer), "\r\n") != "+"+welcome:
+	case err != nil, strings.TrimRight(string(answer), "\r\n") != "+"+welcome:
 		return errStranger
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/url"
 	"strings"
 	"time"
@@ -149,10 +150,7 @@ func (a AWS) sign(k awsKeys, now time.Time) string {
 	return host + "/?" + query + "&X-Amz-Signature=" + hex.EncodeToString(mac(key, toSign))
 }
 
-func digest(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:])
-}
+func digest(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
 
 func mac(key []byte, text string) []byte {
 	h := hmac.New(sha256.New, key)

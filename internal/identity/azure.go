@@ -20,15 +20,11 @@ func Azure(ctx context.Context, env Environment) (token string, again time.Durat
 		return "", 0, err
 	}
 	authority := strings.TrimSuffix(cmp.Or(env("AZURE_AUTHORITY_HOST"), "https://login.microsoftonline.com"), "/")
-	body, err := post(ctx, authority+"/"+url.PathEscape(given[0])+"/oauth2/v2.0/token", url.Values{
+	return oauth(post(ctx, authority+"/"+url.PathEscape(given[0])+"/oauth2/v2.0/token", url.Values{
 		"grant_type":            {"client_credentials"},
 		"client_id":             {given[1]},
 		"client_assertion_type": {"urn:ietf:params:oauth:client-assertion-type:jwt-bearer"},
 		"client_assertion":      {assertion},
 		"scope":                 {"https://redis.azure.com/.default"},
-	})
-	if err != nil {
-		return "", 0, err
-	}
-	return oauth(body)
+	}))
 }

@@ -90,8 +90,12 @@ func ask(ctx context.Context, client *http.Client, method, at, header, value, te
 // <Code>AccessDenied</Code>.
 var errorCode = regexp.MustCompile(`(?:"(?:error|code)"\s*:\s*"|<Code>)([A-Za-z_]{1,60})["<]`)
 
-// oauth reads an answer with an access token. The token is got again when half of its life is over.
-func oauth(body []byte) (token string, again time.Duration, err error) {
+// oauth reads an answer with an access token, unless there is none. The token is got again when half of its life is
+// over.
+func oauth(body []byte, noAnswer error) (token string, again time.Duration, err error) {
+	if noAnswer != nil {
+		return "", 0, noAnswer
+	}
 	var a struct {
 		Token   string  `json:"access_token"`
 		Expires float64 `json:"expires_in"` // seconds

@@ -181,7 +181,7 @@ func TestAProcessWithoutAnIdentityIsToldWhichVariableIsMissing(t *testing.T) {
 func TestATokenIsGotAgainWhenHalfOfItsLifeIsOver(t *testing.T) {
 	for expires, want := range map[string]time.Duration{"3600": 30 * time.Minute, "21": 10500 * time.Millisecond, "20": 10 * time.Second,
 		"4": 10 * time.Second, "0": 10 * time.Second, "-60": 10 * time.Second} {
-		token, again, err := oauth([]byte(`{"access_token": "` + canary + `", "expires_in": ` + expires + `}`))
+		token, again, err := oauth([]byte(`{"access_token": "`+canary+`", "expires_in": `+expires+`}`), nil)
 		if token != canary || again != want || err != nil {
 			t.Errorf("expires in %s s: again after %s, %v; want %s", expires, again, err, want)
 		}

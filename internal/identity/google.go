@@ -11,9 +11,5 @@ import (
 func Google(ctx context.Context, env Environment) (token string, again time.Duration, err error) {
 	host := cmp.Or(env("GCE_METADATA_HOST"), "metadata.google.internal")
 	url := "http://" + host + "/computeMetadata/v1/instance/service-accounts/default/token"
-	body, err := get(ctx, url, "Metadata-Flavor", "Google")
-	if err != nil {
-		return "", 0, err
-	}
-	return oauth(body)
+	return oauth(get(ctx, url, "Metadata-Flavor", "Google"))
 }

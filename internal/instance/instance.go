@@ -48,15 +48,12 @@ const remembered = 100
 // read returns the processes that the text of a file names, if it was written as this file, which origin stands for. A
 // text that was cut off names those that it has in full.
 func read(text []byte, origin string) (all []Process) {
-	own := false
+	text, own := bytes.CutPrefix(text, []byte(origin+"\n"))
+	if !own {
+		return nil
+	}
 	for line := range bytes.Lines(text) {
 		word, whole := strings.CutSuffix(string(line), "\n")
-		if !own {
-			if own = whole && word == origin; !own {
-				return nil
-			}
-			continue
-		}
 		id, session, _ := strings.Cut(word, " ")
 		n, err := strconv.Atoi(session)
 		if !whole || id == "" || err != nil {

@@ -70,22 +70,12 @@ const (
 	Canceled                      // the context ended first; context.Cause says why
 )
 
+var statusWords = map[Status]string{Succeeded: "succeeded", Failed: "failed", Declined: "declined",
+	NotStarted: "not_started", Observed: "observed", Interrupted: "interrupted", Canceled: "canceled"}
+
 func (s Status) String() string {
-	switch s {
-	case Succeeded:
-		return "succeeded"
-	case Failed:
-		return "failed"
-	case Declined:
-		return "declined"
-	case NotStarted:
-		return "not_started"
-	case Observed:
-		return "observed"
-	case Interrupted:
-		return "interrupted"
-	case Canceled:
-		return "canceled"
+	if word, ok := statusWords[s]; ok {
+		return word
 	}
 	return "status(" + strconv.Itoa(int(s)) + ")"
 }

@@ -89,9 +89,9 @@ func (o *Operator) Purgeable(ctx context.Context, force bool) (int, error) {
 	}
 	n, err := o.Store.CountKeys(ctx)
 	if err != nil {
-		return 0, RefusalOf(err)
+		err = RefusalOf(err)
 	}
-	return n, nil
+	return n, err
 }
 
 // Purge removes all keys of the service, after Purgeable. It returns how many it has removed, and how many are there
@@ -101,9 +101,9 @@ func (o *Operator) Purge(ctx context.Context) (removed, left int, err error) {
 		left, err = o.Store.CountKeys(ctx)
 	}
 	if err != nil {
-		return removed, left, RefusalOf(err)
+		err = RefusalOf(err)
 	}
-	return removed, left, nil
+	return removed, left, err
 }
 
 // alive returns the names of the replicas whose heartbeat is new.

@@ -171,18 +171,15 @@ func (l *Look) Summary() Summary {
 	silent := len(l.Replicas) - s.Live
 	parts := []string{fmt.Sprintf("%d of %d failing", s.Failing, len(l.Jobs)), fmt.Sprintf("%d overdue", s.Overdue),
 		fmt.Sprintf("%d missed today", s.MissedToday), fmt.Sprintf("%d/%d replicas ready", s.Ready, s.Live)}
-	if silent > 0 {
-		parts = append(parts, fmt.Sprintf("%d silent", silent))
+	also := func(is bool, said string) {
+		if is {
+			parts = append(parts, said)
+		}
 	}
-	if l.Drift() {
-		parts = append(parts, "tables differ")
-	}
-	if l.Mixed() {
-		parts = append(parts, "only some replicas observe")
-	}
-	if l.Strange() {
-		parts = append(parts, "environments differ")
-	}
+	also(silent > 0, fmt.Sprintf("%d silent", silent))
+	also(l.Drift(), "tables differ")
+	also(l.Mixed(), "only some replicas observe")
+	also(l.Strange(), "environments differ")
 	redis := "Redis ok"
 	if silent > 0 && s.Live == 0 { // they are gone, or Redis refuses what writes
 		redis = "Redis answers, but no replica writes to it"

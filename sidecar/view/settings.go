@@ -39,23 +39,19 @@ func Settings(j config.Job) string {
 	case r != nil:
 		all = append(all, fmt.Sprintf("async timeout %s, heartbeat %s", r.Timeout, r.Heartbeat))
 	}
-	for _, set := range []struct {
-		is   bool
-		said string
-	}{
-		{j.ConcurrencyPolicy == config.Allow && j.Concurrency > 0, fmt.Sprintf("concurrency %d", j.Concurrency)},
-		{j.StartingDeadline > 0, "startingDeadline " + j.StartingDeadline.String()},
-		{j.Retry.Limit > 0, fmt.Sprintf("retry limit %d, backoff %s", j.Retry.Limit, j.Retry.Backoff)},
-		{j.Jitter > 0, "jitter " + j.Jitter.String()},
-		{j.Reserved, "reserved"},
-		{j.Priority > 0, fmt.Sprintf("priority %d", j.Priority)},
-		{j.Suspend, "suspend"},
-		{j.Observe, "observe"},
-		{j.Dynamic, "dynamic"},
-	} {
-		if set.is {
-			all = append(all, set.said)
+	also := func(is bool, said string) {
+		if is {
+			all = append(all, said)
 		}
 	}
+	also(j.ConcurrencyPolicy == config.Allow && j.Concurrency > 0, fmt.Sprintf("concurrency %d", j.Concurrency))
+	also(j.StartingDeadline > 0, "startingDeadline "+j.StartingDeadline.String())
+	also(j.Retry.Limit > 0, fmt.Sprintf("retry limit %d, backoff %s", j.Retry.Limit, j.Retry.Backoff))
+	also(j.Jitter > 0, "jitter "+j.Jitter.String())
+	also(j.Reserved, "reserved")
+	also(j.Priority > 0, fmt.Sprintf("priority %d", j.Priority))
+	also(j.Suspend, "suspend")
+	also(j.Observe, "observe")
+	also(j.Dynamic, "dynamic")
 	return strings.Join(all, "; ")
 }
