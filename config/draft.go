@@ -1,7 +1,6 @@
 package config
 
 import (
-	"maps"
 	"slices"
 	"strings"
 
@@ -24,11 +23,6 @@ const fromDefaults = " (from defaults)"
 func (j *draft) own(path string) bool {
 	t, ok := j.at[path]
 	return ok && t.OK() && t.Origin == ""
-}
-
-// clone is a new job that begins with the defaults.
-func (j *draft) clone() draft {
-	return draft{Job: j.Job, at: maps.Clone(j.at), missing: slices.Clone(j.missing)}
 }
 
 // unset reports whether one of the values, or an item of it, has an unset variable. Checks that compare such values are

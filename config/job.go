@@ -168,7 +168,11 @@ func (d *decoder) finishSchedule() {
 		return
 	}
 	o := schedule.Options{TimeZone: j.TimeZone, Job: j.Name, Start: j.Start, End: j.End, Rules: rules}
-	s, err := d.schedules.ParseAll(j.texts(), o)
+	var exprs []string
+	for _, t := range j.exprs {
+		exprs = append(exprs, t.Value)
+	}
+	s, err := d.schedules.ParseAll(exprs, o)
 	if err != nil {
 		if i := slices.IndexFunc(j.exprs, isWrong(o)); i >= 0 && len(j.exprs) > 1 {
 			expr = j.exprs[i]

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"time"
@@ -166,7 +167,7 @@ func newTableDecoder(env Env, now time.Time) *decoder {
 
 // begin begins a job with the defaults.
 func (d *decoder) begin(scope string) {
-	d.draft = d.base.clone()
+	d.draft = draft{Job: d.base.Job, at: maps.Clone(d.base.at), missing: slices.Clone(d.base.missing)}
 	d.job, d.Scope = &d.draft, scope
 }
 

@@ -11,31 +11,27 @@ import (
 func (t *Table) Restart(next *Table) error {
 	a, b := t.Redis, next.Redis
 	var keys []string
-	for _, c := range []struct {
-		key      string
-		old, new any
-	}{
-		{"service", t.Service, next.Service},
-		{"redis.url", a.URL, b.URL},
-		{"redis.sentinel", a.Sentinel, b.Sentinel},
-		{"redis.cluster", a.Cluster, b.Cluster},
-		{"redis.username", a.Username, b.Username},
-		{"redis.passwordFile", a.PasswordFile, b.PasswordFile},
-		{"redis.passwordCommand", a.PasswordCommand, b.PasswordCommand},
-		{"redis.passwordRefresh", a.PasswordRefresh, b.PasswordRefresh},
-		{"redis.identity", a.Identity, b.Identity},
-		{"redis.tls", a.TLS, b.TLS},
-		{"redis.waitReplicas", a.WaitReplicas, b.WaitReplicas},
-		{"redis.timeout", a.Timeout, b.Timeout},
-		{"redis.history", a.History, b.History},
-		{"listen", t.Listen, next.Listen},
-		{"admin", t.Admin, next.Admin},
-		{"clock", t.Clock, next.Clock},
-	} {
-		if !reflect.DeepEqual(c.old, c.new) {
-			keys = append(keys, c.key)
+	compare := func(key string, old, new any) {
+		if !reflect.DeepEqual(old, new) {
+			keys = append(keys, key)
 		}
 	}
+	compare("service", t.Service, next.Service)
+	compare("redis.url", a.URL, b.URL)
+	compare("redis.sentinel", a.Sentinel, b.Sentinel)
+	compare("redis.cluster", a.Cluster, b.Cluster)
+	compare("redis.username", a.Username, b.Username)
+	compare("redis.passwordFile", a.PasswordFile, b.PasswordFile)
+	compare("redis.passwordCommand", a.PasswordCommand, b.PasswordCommand)
+	compare("redis.passwordRefresh", a.PasswordRefresh, b.PasswordRefresh)
+	compare("redis.identity", a.Identity, b.Identity)
+	compare("redis.tls", a.TLS, b.TLS)
+	compare("redis.waitReplicas", a.WaitReplicas, b.WaitReplicas)
+	compare("redis.timeout", a.Timeout, b.Timeout)
+	compare("redis.history", a.History, b.History)
+	compare("listen", t.Listen, next.Listen)
+	compare("admin", t.Admin, next.Admin)
+	compare("clock", t.Clock, next.Clock)
 	if len(keys) == 0 {
 		return nil
 	}

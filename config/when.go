@@ -52,14 +52,6 @@ func expressions(j *draft) strict.Type {
 	}}
 }
 
-// texts are all expressions of the schedule.
-func (j *draft) texts() (exprs []string) {
-	for _, t := range j.exprs {
-		exprs = append(exprs, t.Value)
-	}
-	return exprs
-}
-
 // isWrong reports whether an expression is wrong by itself, whatever the window and the rules are.
 func isWrong(o schedule.Options) func(strict.Text) bool {
 	return func(t strict.Text) bool {
