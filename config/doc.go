@@ -5,15 +5,12 @@
 // returns no Table but Problems: all of them, each with its line and column, the source line and, if one can be
 // guessed, a hint. A caller that keeps its old table on an error therefore always has a whole one.
 //
-// Messages show no secret. Package strict, which decodes the YAML, never repeats values of variables. It shows the
-// names of keys and the values of keys that hold no secret, and writes *** for everything else. The limit: a secret
-// that stands where none belongs, as the name of a job or as a key, is shown like any other name.
+// Messages show no secret, within the limit that package strict names, which decodes the YAML.
 //
 // ParseJob and ParseTimer decode dynamic jobs and timers by the same description and as strictly. They refuse keys that
 // reach beyond the app beside the replica.
 //
-// Parse is bounded: it refuses a file of more than 1 MiB, nesting deeper than 64, and aliases that expand beyond a
-// quarter of a million values, before they cost time. The package has no goroutines and uses no network. It reads no
-// file except the table, so a missing passwordFile or certificate shows when cmd opens it, and a missing file of a
-// job when the job is called.
+// Parse is bounded as package strict says, by 1 MiB. The package has no goroutines and uses no network. It reads no
+// file except the table, so a missing passwordFile or certificate shows when cmd opens it, and a missing file of a job
+// when the job is called.
 package config

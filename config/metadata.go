@@ -78,9 +78,8 @@ func checkOpenURL(raw string) (why, hint string) {
 	switch {
 	case raw == "":
 		return "must not be empty", form
-	case strings.ContainsFunc(raw, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }):
-		return "not a URL", form
-	case err != nil && strings.Contains(raw, "://"):
+	case strings.ContainsFunc(raw, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }),
+		err != nil && strings.Contains(raw, "://"):
 		return "not a URL", form
 	case err != nil, u.Scheme != "http" && u.Scheme != "https":
 		return "must begin with http:// or https://", form

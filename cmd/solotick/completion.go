@@ -51,3 +51,13 @@ func (a *app) completeJobs(most int) cobra.CompletionFunc {
 		return names, cobra.ShellCompDirectiveNoFileComp
 	}
 }
+
+// completeFile completes one name of a file with one of the extensions.
+func completeFile(extensions ...string) cobra.CompletionFunc {
+	return func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return extensions, cobra.ShellCompDirectiveFilterFileExt
+	}
+}

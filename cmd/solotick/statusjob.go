@@ -22,11 +22,13 @@ type card struct {
 	lines []string
 }
 
-// fact adds a fact, unless there is nothing to say. It removes control characters: text from Redis must not move the
-// cursor of a terminal.
-func (c *card) fact(name, said string) {
-	if said = text.OneLine(said); said != "" {
-		c.lines = append(c.lines, hang(fmt.Sprintf("%-16s", name), said, c.width)...)
+// fact adds facts of one name, unless there is nothing to say. It removes control characters: text from Redis must not
+// move the cursor of a terminal.
+func (c *card) fact(name string, facts ...string) {
+	for _, said := range facts {
+		if said = text.OneLine(said); said != "" {
+			c.lines = append(c.lines, hang(fmt.Sprintf("%-16s", name), said, c.width)...)
+		}
 	}
 }
 
@@ -72,12 +74,8 @@ func (s status) card(j config.Job) []string {
 		missed := strings.TrimPrefix(s.missedWords(state.Missed), "missed ")
 		c.fact("missed", fmt.Sprintf("%s; %d today", missed, state.MissedToday))
 	}
-	for _, p := range s.pauseNotes(state) {
-		c.fact("paused", p)
-	}
-	for _, k := range s.skipNotes(j) {
-		c.fact("skipped", k)
-	}
+	c.fact("paused", s.pauseNotes(state)...)
+	c.fact("skipped", s.skipNotes(j)...)
 	c.next(j)
 	c.advice(j)
 	return c.lines

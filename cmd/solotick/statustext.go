@@ -177,9 +177,7 @@ func (s status) jobLines(jobs []config.Job) []string {
 	for _, j := range jobs {
 		g.add(s.row(j)...)
 		g.last().colour = s.colourOf(j)
-		for _, note := range s.jobNotes(j) {
-			g.note(note)
-		}
+		g.note(s.jobNotes(j)...)
 	}
 	return g.lines()
 }
@@ -468,9 +466,7 @@ func (s status) replicaLines() []string {
 		}
 		g.add(r.Name, r.Version, r.Table, offset(r.Offset), ago(s.Now, r.Seen), ready)
 		g.last().colour = s.in(c)
-		for _, wrong := range s.wrong(r) {
-			g.note(wrong)
-		}
+		g.note(s.wrong(r)...)
 	}
 	return append(g.lines(), s.tableNotes()...)
 }

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/solotick/solotick/config"
 )
 
@@ -100,8 +102,7 @@ func (a *app) serviceTable() (*config.Table, error) {
 	key, why := a.unknown(t)
 	switch {
 	case key != "" && err != nil:
-		f := &failure{}
-		errors.As(a.refused(err), &f)
+		f, _ := errors.AsType[*failure](a.refused(err))
 		f.hint = withoutTable
 		return nil, f
 	case key != "":
@@ -140,4 +141,25 @@ func unreadable(err error) *failure {
 		f.hint = "name the table with -c, or with " + configVariable
 	}
 	return f
+}
+
+// atMostOneFile accepts the name of one file in place of a flag. It repeats no URL: one may hold a password whose flag
+// was forgotten.
+func atMostOneFile(c *cobra.Command, args []string) error {
+	if len(args) > 1 || len(args) == 1 && strings.Contains(args[0], "://") {
+		return usage(c.CommandPath()+" --help", "%s takes the name of one file", c.CommandPath())
+	}
+	return nil
+}
+
+// fileArgument puts the file that is given as an argument where the flag would put it.
+func fileArgument(c *cobra.Command, args []string, flag string, to *string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	if c.Flag(flag).Changed {
+		return usage(c.CommandPath()+" "+args[0], "--%s and FILE both name the file", flag)
+	}
+	*to = args[0]
+	return nil
 }

@@ -167,8 +167,11 @@ func (g *grid) add(cells ...string) {
 // last is the row that was added last.
 func (g *grid) last() *row { return &g.rows[len(g.rows)-1] }
 
-func (g *grid) note(said string) {
-	g.last().notes = append(g.last().notes, "  "+text.OneLine(said))
+// note adds notes to the last row.
+func (g *grid) note(notes ...string) {
+	for _, said := range notes {
+		g.last().notes = append(g.last().notes, "  "+text.OneLine(said))
+	}
 }
 
 // lines returns the aligned rows, at most as wide as the terminal.

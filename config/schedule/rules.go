@@ -3,6 +3,7 @@ package schedule
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -117,21 +118,9 @@ func (r *ruled) open(u int64) (ok bool, from, to int64) {
 		from, to = max(from, low), min(to, high)
 		return in
 	}
-	ok = len(r.rules.Include) == 0
-	for _, d := range r.rules.Include {
-		if ok = narrow(d); ok {
-			break
-		}
-	}
-	if !ok {
-		return false, from, to
-	}
-	for _, d := range r.rules.Exclude {
-		if narrow(d) {
-			return false, from, to
-		}
-	}
-	return true, from, to
+	ok = len(r.rules.Include) == 0 || slices.ContainsFunc(r.rules.Include, narrow)
+	ok = ok && !slices.ContainsFunc(r.rules.Exclude, narrow)
+	return ok, from, to
 }
 
 // keeps does the same for all rules.

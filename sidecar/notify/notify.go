@@ -243,7 +243,10 @@ func (p *Pinger) deliver(ctx context.Context, what note) (host string, err error
 		if err == nil && code >= 200 && code < 300 {
 			return "", nil
 		}
-		host = hostOf(r.url)
+		host = ""
+		if to, bad := url.Parse(r.url); bad == nil {
+			host = to.Host // no other part of a URL may be logged
+		}
 		if err == nil {
 			err = errors.New(strings.TrimSpace(fmt.Sprintf("it answered %d %s", code, http.StatusText(code))))
 		}
@@ -261,13 +264,4 @@ func (p *Pinger) attempt(ctx context.Context, r request) (int, time.Duration, er
 	ctx, cancel := context.WithTimeoutCause(ctx, attemptTimeout, fmt.Errorf("no answer within %s", attemptTimeout))
 	defer cancel()
 	return p.post(ctx, r)
-}
-
-// hostOf is the only part of a URL that may be logged.
-func hostOf(raw string) string {
-	u, err := url.Parse(raw)
-	if err != nil {
-		return ""
-	}
-	return u.Host
 }

@@ -52,9 +52,9 @@ func ask[T any](ctx context.Context, o *Operator, request func(context.Context) 
 	defer cancel()
 	answer, err := request(ctx)
 	if err != nil {
-		return answer, RefusalOf(err)
+		err = RefusalOf(err)
 	}
-	return answer, nil
+	return answer, err
 }
 
 // Now returns Redis' time.

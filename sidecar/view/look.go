@@ -13,7 +13,7 @@ import (
 	"github.com/solotick/solotick/sidecar/service"
 )
 
-// Store is where Take reads; a service.Store is one.
+// Store is where Read reads; a service.Store is one.
 type Store interface {
 	States(ctx context.Context, jobs []string) (map[string]service.Ledger, error)
 	Replicas(ctx context.Context) ([]service.Replica, error)

@@ -155,18 +155,17 @@ func (e *command) Execute(ctx context.Context, r execute.Run) execute.Result {
 
 // exited reads the status of a process that was waited for.
 func exited(state *os.ProcessState) execute.Result {
-	if state == nil { // another part of this process waited for it
-		err := errors.New("the command has run, but its exit code is lost")
-		return execute.Result{Status: execute.Failed, Err: err, Code: -1}
+	failed := func(code int, format string, args ...any) execute.Result {
+		return execute.Result{Status: execute.Failed, Err: fmt.Errorf(format, args...), Code: code}
 	}
-	ws := state.Sys().(syscall.WaitStatus)
-	switch {
+	if state == nil { // another part of this process waited for it
+		return failed(-1, "the command has run, but its exit code is lost")
+	}
+	switch ws := state.Sys().(syscall.WaitStatus); {
 	case ws.Signaled():
-		err := fmt.Errorf("the command was killed by %s", unix.SignalName(ws.Signal()))
-		return execute.Result{Status: execute.Failed, Err: err, Code: -1}
+		return failed(-1, "the command was killed by %s", unix.SignalName(ws.Signal()))
 	case ws.ExitStatus() != 0:
-		err := fmt.Errorf("the command exited with code %d", ws.ExitStatus())
-		return execute.Result{Status: execute.Failed, Err: err, Code: ws.ExitStatus()}
+		return failed(ws.ExitStatus(), "the command exited with code %d", ws.ExitStatus())
 	}
 	return execute.Result{Status: execute.Succeeded}
 }
