@@ -376,7 +376,7 @@ func (p *player) operates() error {
 	if _, err := p.service.Trigger(p.ctx, job, uuid.NewString()); err != nil {
 		return err
 	}
-	_, err := p.service.Backfill(p.ctx, job, []time.Time{time.UnixMilli(50)}, uuid.NewString())
+	_, err := p.service.Backfill(p.ctx, job, []time.Time{time.UnixMilli(50)}, uuid.NewString(), false)
 	return err
 }
 

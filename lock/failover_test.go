@@ -271,7 +271,7 @@ func promisesOf(w *redisworld.World, run, ends *lock.Lease) []promise {
 			return err
 		}},
 		{"a backfill", func(ctx context.Context, r *redisworld.Replica) error {
-			_, err := r.Service.Backfill(ctx, job, []time.Time{w.Tick(-10)}, backfill)
+			_, err := r.Service.Backfill(ctx, job, []time.Time{w.Tick(-10)}, backfill, false)
 			return err
 		}},
 		{"a pause", func(ctx context.Context, r *redisworld.Replica) error {

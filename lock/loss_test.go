@@ -440,7 +440,7 @@ func TestWhatWasEnqueuedByAClockThatWasAheadIsDueWhenItIsSetRight(t *testing.T) 
 		if _, err := l.Handover(w.Context(), time.Second, lock.Ending{}); err != nil {
 			w.Fatal(err)
 		}
-		if n, err := a.Service.Backfill(w.Context(), job, []time.Time{w.Tick(2)}, uuid.NewString()); n != 1 || err != nil {
+		if n, err := a.Service.Backfill(w.Context(), job, []time.Time{w.Tick(2)}, uuid.NewString(), false); n != 1 || err != nil {
 			w.Fatalf("%d, %v", n, err)
 		}
 		w.Mini.SetTime(w.Start)

@@ -99,6 +99,7 @@ func (s *Sidecar) ask(a *asker, name string, tick time.Time) error {
 	}
 	now := sp.now(s.clock)
 	if sp.Schedule.IsLease() {
+		a.idle = s.slots.idle
 		s.launchFor(a, j, now.Truncate(time.Millisecond), kindSchedule)
 		return nil
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -458,6 +459,61 @@ func TestOneAppAtATimeHoldsALease(t *testing.T) {
 			t.Errorf("due: %v", due)
 		}
 	})
+}
+
+// A holder that is not ready any more gives the lease up, if it means to or not. A leader that does nothing is worse
+// than none. A run of a tick goes on.
+func TestAnAppThatIsNotReadyLosesItsLease(t *testing.T) {
+	const ready = "\nready: {tcp: \"127.0.0.1:1\", interval: 1s}"
+	simulate(t, ready+leased, func(w *world) {
+		gate := &moody{}
+		one, other := w.replica(0, func(r *replica) { r.app = gate }), w.replica(0)
+		first, second := newApp(10*time.Minute), newApp(10*time.Second)
+		w.at(0)
+		go first.worksOn(one, first.holds(w.t.Context(), one), w.origin())
+		w.at(30 * time.Second)
+		passed := make(chan *question, 1)
+		go func() {
+			q := second.holds(w.t.Context(), other)
+			passed <- q
+			second.worksOn(other, q, q.at)
+		}()
+		w.at(time.Minute)
+		if len(passed) > 0 {
+			t.Fatalf("two hold it\n%s", w.log())
+		}
+		gate.busy.Store(true)
+		w.at(time.Minute + 9*time.Second)
+		if len(passed) == 0 {
+			t.Fatalf("nobody holds it\n%s", w.log())
+		}
+		w.at(2 * time.Minute)
+		if all := w.apart(first, second); len(all) != 2 {
+			t.Errorf("the apps worked %+v", all)
+		}
+		w.expect(1, "runs_total", "minute", "interrupted")
+		w.expect(1, "runs_total", "minute", "succeeded")
+	})
+	simulate(t, ready+asked("lock: {ttl: 15s}"), func(w *world) {
+		gate := &moody{}
+		r, a := w.replica(0, func(r *replica) { r.app = gate }), newApp(30*time.Second)
+		w.at(time.Second)
+		go a.worksOn(r, a.asks(w.t.Context(), r, 0), w.origin())
+		w.at(5 * time.Second)
+		gate.busy.Store(true)
+		w.at(40 * time.Second)
+		w.expect(1, "runs_total", "minute", "succeeded")
+	})
+}
+
+// moody is an app that may be busy.
+type moody struct{ busy atomic.Bool }
+
+func (m *moody) Probe(context.Context) error {
+	if m.busy.Load() {
+		return errors.New("busy")
+	}
+	return nil
 }
 
 // The first who ask at the same instant are several: one of them gets it, and the others wait.

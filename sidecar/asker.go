@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"time"
 
 	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/sidecar/callback"
@@ -19,6 +20,7 @@ type asker struct {
 	waits   context.Context   // while the app waits for the answer
 	granted chan view.Granted // the app takes it while it waits
 	refused chan skip         // holds why the wake did not fire
+	idle    func() string     // of a lease: why its app cannot hold it; "" if it can. nil = the job has ticks
 }
 
 // errGone is why a run was given to no app.
@@ -26,7 +28,16 @@ var errGone = errors.New("the app that had asked for the tick was gone before it
 
 // Execute waits until the job may begin, and gives the run to the app. It returns when the run is over.
 func (a *asker) Execute(ctx context.Context, r execute.Run) execute.Result {
-	return a.runs.Execute(ctx, r, a.async, func(c *callback.Call) (execute.Result, bool) {
+	ctx, leave := context.WithCancelCause(ctx)
+	defer leave(nil)
+	lasts, unready := r.Lasts, errors.New("the app is not ready")
+	r.Lasts = func(d time.Duration) bool {
+		if a.idle != nil && d > 0 && a.idle() != "" {
+			leave(unready) // the heartbeats after this one are refused
+		}
+		return lasts(d)
+	}
+	res := a.runs.Execute(ctx, r, a.async, func(c *callback.Call) (execute.Result, bool) {
 		err := r.Wait(ctx)
 		if err == nil {
 			select {
@@ -39,4 +50,8 @@ func (a *asker) Execute(ctx context.Context, r execute.Run) execute.Result {
 		}
 		return execute.Result{Status: execute.Failed, Err: err, Code: -1}, false // for no other app asks for the tick
 	})
+	if res.Status == execute.Canceled && errors.Is(res.Err, unready) {
+		res.Status = execute.Interrupted
+	}
+	return res
 }

@@ -66,7 +66,7 @@ func TestABackfillThatIsCutShortIsRunAgainAsOne(t *testing.T) {
 		}
 		w.at(30 * time.Second)
 		tick := w.origin().AddDate(0, 0, -1)
-		_, err := w.replicas[0].store.Backfill(w.t.Context(), "rare", []time.Time{tick}, uuid.NewString())
+		_, err := w.replicas[0].store.Backfill(w.t.Context(), "rare", []time.Time{tick}, uuid.NewString(), false)
 		w.must(err)
 		w.at(33 * time.Second)
 		w.holder("rare", tick.Sub(w.origin())).stop()
@@ -93,7 +93,7 @@ func TestABackfillAnewHasAKeyOfItsOwnWhereverItIsRun(t *testing.T) {
 		id := uuid.NewString()
 		w.operator(func(s *service.Store) {
 			w.must(s.Pause(w.t.Context(), "rare", "a test", time.Time{}))
-			if n, err := s.BackfillAnew(w.t.Context(), "rare", []time.Time{day}, id); n != 1 || err != nil {
+			if n, err := s.Backfill(w.t.Context(), "rare", []time.Time{day}, id, true); n != 1 || err != nil {
 				t.Fatal(n, err)
 			}
 		})

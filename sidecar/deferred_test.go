@@ -77,7 +77,7 @@ func TestABackfillDoesNotOvertakeATickThatIsLeftAloneForARun(t *testing.T) {
 		r.looker.deferred.deferUntil(late.Member(), "minute", time.Now().Add(time.Second))
 		_, err := w.redis.ZAdd(dueSet, 1, late.Member())
 		w.must(err)
-		_, err = r.store.Backfill(w.t.Context(), "minute", []time.Time{w.origin().Add(-100 * time.Minute)}, uuid.NewString())
+		_, err = r.store.Backfill(w.t.Context(), "minute", []time.Time{w.origin().Add(-100 * time.Minute)}, uuid.NewString(), false)
 		w.must(err)
 		w.at(15 * time.Second)
 		w.expectOrder("minute", "0s schedule", "5s catchup", "-1h40m0s backfill")

@@ -87,7 +87,11 @@ func (h *heartbeat) run(ctx context.Context, draining <-chan struct{}) {
 			others, unread := []service.Replica(nil), error(nil)
 			reads := h.beats < 5 || h.unread || !h.atRest() || time.Since(h.read) >= readAtRest
 			if reads {
-				others, unread = h.readOthers(ctx)
+				var process string
+				if others, process, unread = h.rendezvous.readPeers(ctx); unread == nil {
+					h.read = time.Now()
+					h.noteTwin(process)
+				}
 			}
 			if h.beat(ctx) != nil {
 				h.store.Doubt() // Redis may be away, or another one by now
@@ -111,16 +115,6 @@ func (h *heartbeat) run(ctx context.Context, draining <-chan struct{}) {
 		case <-ctx.Done():
 		}
 	}
-}
-
-func (h *heartbeat) readOthers(ctx context.Context) ([]service.Replica, error) {
-	others, process, err := h.rendezvous.readPeers(ctx)
-	if err != nil {
-		return nil, err
-	}
-	h.read = time.Now()
-	h.noteTwin(process)
-	return others, nil
 }
 
 func (h *heartbeat) beat(ctx context.Context) error {

@@ -140,7 +140,7 @@ func TestABackfillRunsInOrder(t *testing.T) {
 		for i := range 5 {
 			ticks = append(ticks, w.origin().Add(time.Duration(i-100)*time.Minute))
 		}
-		n, err := w.replicas[0].store.Backfill(w.t.Context(), "minute", ticks, uuid.NewString())
+		n, err := w.replicas[0].store.Backfill(w.t.Context(), "minute", ticks, uuid.NewString(), false)
 		if w.must(err); n != 5 {
 			t.Errorf("%d were added", n)
 		}
@@ -300,7 +300,7 @@ jobs:
 			ticks = append(ticks, w.origin().Add(time.Duration(i-3000)*time.Hour))
 		}
 		for range 2 {
-			_, err := r.store.Backfill(w.t.Context(), "hourly", ticks, uuid.NewString())
+			_, err := r.store.Backfill(w.t.Context(), "hourly", ticks, uuid.NewString(), false)
 			w.must(err)
 		}
 		w.at(20 * time.Second)
@@ -343,7 +343,7 @@ func TestABackfillOfAJobThatSomeLackIsRun(t *testing.T) {
 		for i := range 5 {
 			ticks = append(ticks, w.origin().AddDate(0, 0, i-10))
 		}
-		_, err := r.store.Backfill(w.t.Context(), "fresh", ticks, uuid.NewString())
+		_, err := r.store.Backfill(w.t.Context(), "fresh", ticks, uuid.NewString(), false)
 		w.must(err)
 		w.at(10 * time.Minute)
 		if n := len(w.order("fresh")); n != 5 {

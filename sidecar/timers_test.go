@@ -242,7 +242,7 @@ func TestTimersDoNotHoldUpWhatIsDueOfJobs(t *testing.T) {
 		for i := range 100 {
 			ticks = append(ticks, w.origin().Add(time.Duration(i-200)*time.Minute))
 		}
-		_, err := r.store.Backfill(w.t.Context(), "minute", ticks, uuid.NewString())
+		_, err := r.store.Backfill(w.t.Context(), "minute", ticks, uuid.NewString(), false)
 		w.must(err)
 		asked, err := r.store.Trigger(w.t.Context(), "other", uuid.NewString())
 		w.must(err)

@@ -111,7 +111,7 @@ func (b *bounds) due() {
 		for n := range service.MaxBackfill {
 			ticks = append(ticks, time.UnixMilli(1764000000000).Add(time.Duration(n)*time.Minute))
 		}
-		_, err = s.Backfill(b.Context(), boundJob(i), ticks, uuid.NewString())
+		_, err = s.Backfill(b.Context(), boundJob(i), ticks, uuid.NewString(), false)
 	}
 	if err != nil {
 		b.Fatal(err)

@@ -42,7 +42,7 @@ func seed(hash string) (*seeded, error) {
 		service.Entry{Attempt: 2, Outcome: "failed", Failed: true, Took: 11500 * time.Millisecond, Detail: "exit code 3: \x1b[31mdisk full\nno invoices"})
 	s.must(s.at("07:09:30").Beat(s.ctx, service.Replica{Name: "app-3", Version: "v1.2.2", Table: hash}))
 	by := s.manualRun()
-	_, err := s.at("07:19:00").Backfill(s.ctx, "send-invoices", []time.Time{morning.Add(-17 * time.Hour)}, "3a1e6c58-90ab-4cde-8f01-23456789ab03")
+	_, err := s.at("07:19:00").Backfill(s.ctx, "send-invoices", []time.Time{morning.Add(-17 * time.Hour)}, "3a1e6c58-90ab-4cde-8f01-23456789ab03", false)
 	s.must(err)
 	s.must(s.at("07:19:30").As(service.Author{By: "anna@ops"}).Pause(s.ctx, "send-invoices", "database migration", morning.Add(12*time.Hour)))
 	s.must(s.at("07:05:00").Pause(s.ctx, "tidy-up", "fills the \x1b[2Jdisk", time.Time{}))

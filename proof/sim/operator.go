@@ -146,7 +146,7 @@ func (o *operator) backfill(job, id string, now time.Duration, n int) {
 	}
 	id = cmp.Or(id, uuid.NewString())
 	o.do(func(ctx context.Context, s *service.Store) error {
-		_, err := s.Backfill(ctx, job, ticks, id)
+		_, err := s.Backfill(ctx, job, ticks, id, false)
 		if err == nil {
 			o.promised(id, job, ticks[0])
 		}

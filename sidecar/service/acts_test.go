@@ -38,7 +38,7 @@ func TestEachRequestByHandIsAnAct(t *testing.T) {
 		w.Must(err)
 		d, err := s.Trigger(w.Context(), job, uuid.NewString())
 		w.Must(err)
-		_, err = s.Backfill(w.Context(), job, []time.Time{w.Tick(1), w.Tick(2)}, uuid.NewString())
+		_, err = s.Backfill(w.Context(), job, []time.Time{w.Tick(1), w.Tick(2)}, uuid.NewString(), false)
 		w.Must(err)
 		for _, source := range []string{"one", "one", "two"} { // the second changes nothing
 			_, err = s.SetJob(w.Context(), "another", []byte(source))

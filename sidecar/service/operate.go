@@ -129,25 +129,20 @@ func (s *Store) Trigger(ctx context.Context, job, id string) (lock.Due, error) {
 }
 
 // Backfill has the replicas run a job for each of the ticks, whether they were fired before or not, and returns how
-// many were added. Ticks are whole milliseconds, and MaxBackfill at most. id and the errors are as with Trigger, except
-// that ErrTooMany means that more than 5000 ticks would wait.
-func (s *Store) Backfill(ctx context.Context, job string, ticks []time.Time, id string) (int, error) {
-	return s.backfill(ctx, job, ticks, id, "")
-}
-
-// BackfillAnew is Backfill with new idempotency keys for the ticks. Each key ends with the beginning of id.
-func (s *Store) BackfillAnew(ctx context.Context, job string, ticks []time.Time, id string) (int, error) {
-	return s.backfill(ctx, job, ticks, id, id[:min(len(id), 8)])
-}
-
-func (s *Store) backfill(ctx context.Context, job string, ticks []time.Time, id, key string) (int, error) {
+// many were added. Ticks are whole milliseconds, and MaxBackfill at most. With anew, the ticks have new idempotency
+// keys, each of which ends with the beginning of id. id and the errors are as with Trigger, except that ErrTooMany
+// means that more than 5000 ticks would wait.
+func (s *Store) Backfill(ctx context.Context, job string, ticks []time.Time, id string, anew bool) (int, error) {
 	if n := len(ticks); n > MaxBackfill {
 		return 0, fmt.Errorf("backfilling job %q: %d ticks are more than %d", job, n, MaxBackfill)
 	}
 	if len(ticks) == 0 { // without a tick the script would make a trigger
 		return 0, nil
 	}
-	d := lock.Due{Job: job, Kind: "backfill", Key: key, Attempt: 1, Nonce: id}
+	d := lock.Due{Job: job, Kind: "backfill", Attempt: 1, Nonce: id}
+	if anew {
+		d.Key = id[:min(len(id), 8)]
+	}
 	n, err := s.ask(ctx, "backfilling", d, ticks, actText{What: "backfill", Tick: rds.Millis(ticks[0])})
 	return int(n), err
 }

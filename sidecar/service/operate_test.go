@@ -95,12 +95,12 @@ func TestAskedAgainWithTheSameIDNothingIsAdded(t *testing.T) {
 		ticks := []time.Time{w.Tick(1), w.Tick(2)}
 		id = uuid.NewString()
 		for range 2 {
-			if n, err := a.Service.Backfill(w.Context(), job, ticks, id); n != 2 || err != nil {
+			if n, err := a.Service.Backfill(w.Context(), job, ticks, id, false); n != 2 || err != nil {
 				w.Errorf("backfill: %d, %v", n, err)
 			}
 			w.Must(w.Admin.Del(w.Context(), dueSet).Err())
 		}
-		if _, err := a.Service.Backfill(w.Context(), job, ticks, id); err != nil || len(w.Dues()) != 0 {
+		if _, err := a.Service.Backfill(w.Context(), job, ticks, id, false); err != nil || len(w.Dues()) != 0 {
 			w.Errorf("backfilled again: %+v, %v", w.Dues(), err)
 		}
 		for _, memo := range memos(w) {
@@ -128,7 +128,7 @@ func TestBackfillMakesTheTicksDueInOrder(t *testing.T) {
 			ticks = append(ticks, w.Start.Truncate(time.Second).Add(time.Duration(n-5000)*time.Second).UTC())
 		}
 		first := w.Heard()
-		if n, err := a.Service.Backfill(w.Context(), job, ticks, uuid.NewString()); n != len(ticks) || err != nil {
+		if n, err := a.Service.Backfill(w.Context(), job, ticks, uuid.NewString(), false); n != len(ticks) || err != nil {
 			w.Fatalf("%d, %v", n, err)
 		}
 		first()
@@ -141,10 +141,10 @@ func TestBackfillMakesTheTicksDueInOrder(t *testing.T) {
 		if len(ds) != len(ticks) {
 			w.Errorf("%d are due", len(ds))
 		}
-		if _, err := a.Service.Backfill(w.Context(), job, append(ticks, w.Start), uuid.NewString()); err == nil {
+		if _, err := a.Service.Backfill(w.Context(), job, append(ticks, w.Start), uuid.NewString(), false); err == nil {
 			w.Error("more ticks than are allowed were taken")
 		}
-		if n, err := a.Service.Backfill(w.Context(), job, nil, uuid.NewString()); n != 0 || err != nil || len(w.Dues()) != len(ticks) {
+		if n, err := a.Service.Backfill(w.Context(), job, nil, uuid.NewString(), false); n != 0 || err != nil || len(w.Dues()) != len(ticks) {
 			w.Errorf("no ticks: %d, %v, %d due", n, err, len(w.Dues()))
 		}
 	})
@@ -155,10 +155,13 @@ func TestAJobThatRedisDoesNotKnowIsAnError(t *testing.T) {
 		a := w.Replica("a")
 		id := uuid.NewString()
 		for what, act := range map[string]func() error{
-			"trigger":  func() error { _, err := a.Service.Trigger(w.Context(), job, id); return err },
-			"backfill": func() error { _, err := a.Service.Backfill(w.Context(), job, []time.Time{w.Tick(1)}, id); return err },
-			"pause":    func() error { return a.Service.Pause(w.Context(), job, "why", time.Time{}) },
-			"resume":   func() error { _, err := a.Service.Resume(w.Context(), job); return err },
+			"trigger": func() error { _, err := a.Service.Trigger(w.Context(), job, id); return err },
+			"backfill": func() error {
+				_, err := a.Service.Backfill(w.Context(), job, []time.Time{w.Tick(1)}, id, false)
+				return err
+			},
+			"pause":  func() error { return a.Service.Pause(w.Context(), job, "why", time.Time{}) },
+			"resume": func() error { _, err := a.Service.Resume(w.Context(), job); return err },
 		} {
 			if err := act(); !errors.Is(err, service.ErrUnknownJob) {
 				w.Errorf("%s: %v", what, err)
@@ -215,7 +218,7 @@ func TestBackfillsHaveABound(t *testing.T) {
 			ticks = append(ticks, w.Tick(n-service.MaxBackfill))
 		}
 		for n := range 6 {
-			if _, err := a.Service.Backfill(w.Context(), job, ticks, uuid.NewString()); errors.Is(err, service.ErrTooMany) != (n == 5) || n < 5 && err != nil {
+			if _, err := a.Service.Backfill(w.Context(), job, ticks, uuid.NewString(), false); errors.Is(err, service.ErrTooMany) != (n == 5) || n < 5 && err != nil {
 				w.Errorf("backfill %d: %v", n, err)
 			}
 		}

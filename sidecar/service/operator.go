@@ -160,19 +160,15 @@ func (o *Operator) cancelRuns(ctx context.Context, job, run string) ([]string, e
 	if run != "" && len(runs) > 1 {
 		return nil, refuse(Invalid, "%d runs of job %q begin with %q", len(runs), job, run).hint("give more of the id")
 	}
-	cancelled := []string(nil)
 	if len(runs) > 0 {
-		cancelled, err = ask(ctx, o, func(ctx context.Context) ([]string, error) {
+		cancelled, err := ask(ctx, o, func(ctx context.Context) ([]string, error) {
 			return o.Store.Cancel(ctx, job, runs, uuid.NewString())
 		})
-		if err != nil {
-			return nil, err
+		if err != nil || len(cancelled) > 0 {
+			return cancelled, err
 		}
 	}
-	switch {
-	case len(cancelled) > 0:
-		return cancelled, nil
-	case run != "":
+	if run != "" {
 		return nil, refuse(NoRun, "no run of job %q that begins with %q is going on", job, run).of(job)
 	}
 	return nil, refuse(NoRun, "no run of job %q is going on", job).of(job)
@@ -225,11 +221,9 @@ func Ticks(j config.Job, from, to Moment, now time.Time) ([]time.Time, error) {
 // Backfill has the replicas run a job for each of the ticks, and returns how many were enqueued. With anew, each tick
 // gets a new idempotency key.
 func (o *Operator) Backfill(ctx context.Context, job string, ticks []time.Time, anew bool) (int, error) {
-	backfill := o.Store.Backfill
-	if anew {
-		backfill = o.Store.BackfillAnew
-	}
-	return ask(ctx, o, func(ctx context.Context) (int, error) { return backfill(ctx, job, ticks, uuid.NewString()) })
+	return ask(ctx, o, func(ctx context.Context) (int, error) {
+		return o.Store.Backfill(ctx, job, ticks, uuid.NewString(), anew)
+	})
 }
 
 // SetJob keeps a dynamic job for all replicas. created tells that there was none of that name.

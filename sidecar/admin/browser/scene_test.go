@@ -298,7 +298,7 @@ func (s *scene) present() {
 	starts("thumbnail-backlog", s.names[0], 4*time.Second)
 	_, err := s.at(-30*time.Second).Trigger(ctx, "export-analytics", "d8593ae8-b0c6-432f-9178-700b9b46c624")
 	s.must(err)
-	_, err = s.at(-20*time.Second).Backfill(ctx, "vat-report", []time.Time{s.now.AddDate(0, -5, 0), s.now.AddDate(0, -6, 0)}, "d8593ae8-b0c6-432f-9178-700b9b46c625")
+	_, err = s.at(-20*time.Second).Backfill(ctx, "vat-report", []time.Time{s.now.AddDate(0, -5, 0), s.now.AddDate(0, -6, 0)}, "d8593ae8-b0c6-432f-9178-700b9b46c625", false)
 	s.must(err)
 }
 
