@@ -17,6 +17,7 @@ import (
 
 	"github.com/solotick/solotick/internal/testing/rig"
 	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 const (
@@ -108,18 +109,25 @@ func yardstick(redis *rig.Redis) (float64, error) {
 }
 
 // contend lets three stores race for tick after tick of many jobs, and returns how many were fired in which time.
-func contend(ctx context.Context, addr, service string) (int64, time.Duration, error) {
+func contend(ctx context.Context, addr, name string) (int64, time.Duration, error) {
+	var heard atomic.Int64
+	var listening sync.WaitGroup
+	defer listening.Wait()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	stores := make([]*lock.Store, replicas)
 	for i := range stores {
 		client := lock.NewClient(redis.UniversalOptions{Addrs: []string{addr}}, 5*time.Second)
 		defer client.Close()
-		var err error
-		if stores[i], err = lock.New(client, service, lock.Options{Timeout: 5 * time.Second}); err != nil {
+		store, err := service.New(client, name, lock.Options{Timeout: 5 * time.Second})
+		if err != nil {
 			return 0, 0, err
 		}
-		if err := stores[i].Sync(ctx); err != nil {
+		if err := store.Sync(ctx); err != nil {
 			return 0, 0, err
 		}
+		listening.Go(func() { store.Listen(ctx, func(string) {}, func(lock.Heard) { heard.Add(1) }) })
+		stores[i] = store.Locks
 	}
 	jobs, born := make([]string, capacityJobs), make([]lock.Ledger, capacityJobs)
 	for i := range jobs {
@@ -131,11 +139,18 @@ func contend(ctx context.Context, addr, service string) (int64, time.Duration, e
 	}
 	time.Sleep(2 * time.Second) // ticks of a new ledger's first second count as claimed
 
-	return fireAll(func(job int, n int64) error {
+	fired, took, err := fireAll(func(job int, n int64) error {
 		// far faster than time would bring them, and never ahead of it
 		tick := born[job].Born.Add(time.Second + time.Duration(n)*time.Millisecond)
-		return race(ctx, stores, jobs[job], tick)
+		first := (job + int(n)) % len(stores)
+		return fire(ctx, stores[first], askers[first], jobs[job], tick)
 	})
+	for until := time.Now().Add(grace); err == nil && heard.Load() < fired*replicas; time.Sleep(time.Millisecond) {
+		if time.Now().After(until) {
+			err = fmt.Errorf("the replicas have heard of %d claims, of %d ticks", heard.Load(), fired)
+		}
+	}
+	return fired, took, err
 }
 
 // fireAll fires the ticks of all jobs at once, each job's one after the other, and returns how many in which time.
@@ -163,32 +178,11 @@ func fireAll(fire func(job int, n int64) error) (int64, time.Duration, error) {
 
 var askers = [replicas]string{"r0", "r1", "r2"}
 
-// race asks for one tick on all stores as replicas do: one first, and the others, which look before they ask, while its
-// run is on. The winner finishes and releases.
-func race(ctx context.Context, stores []*lock.Store, job string, tick time.Time) error {
-	var won *lock.Lease
-	first := int(tick.UnixMilli()) % len(stores)
-	for i := range stores {
-		at := (first + i) % len(stores)
-		if i > 0 { // another replica has asked first
-			seen, err := stores[at].Claimed(ctx, []lock.TickOf{{Job: job, Tick: tick}})
-			switch {
-			case err != nil:
-				return err
-			case seen[0].Code != "":
-				continue
-			}
-		}
-		lease, _, err := stores[at].Acquire(ctx,
-			lock.Claim{Job: job, Tick: tick, TTL: 15 * time.Second, Replica: askers[at]})
-		switch {
-		case err != nil:
-			return err
-		case lease != nil && won != nil:
-			return fmt.Errorf("tick %s of %s was won twice", tick, job)
-		case lease != nil:
-			won = lease
-		}
+// fire claims one tick, finishes its run and releases the lock. The other replicas hear of the claim, and do not ask.
+func fire(ctx context.Context, store *lock.Store, replica, job string, tick time.Time) error {
+	won, _, err := store.Acquire(ctx, lock.Claim{Job: job, Tick: tick, TTL: 15 * time.Second, Replica: replica})
+	if err != nil {
+		return err
 	}
 	if won == nil {
 		return fmt.Errorf("nobody won tick %s of %s", tick, job)

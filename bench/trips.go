@@ -52,8 +52,8 @@ func (b *bench) trips() (part, error) {
 		return row{What: what, Ours: one(got), Targets: []target{oursAtMost(limit)}, Note: note}
 	}
 	return part{Rows: []row{
-		atMost("calls per tick, loser", (float64(calls["acquire"]+calls["claimed"])-fires)/fires/(replicas-1), 1,
-			"a look at all ledgers of the moment, or acquire, less the winner's"),
+		atMost("calls per tick, loser", (float64(calls["acquire"])-fires)/fires/(replicas-1), 1,
+			"acquire, less the winner's: most losers hear of the claim"),
 		atMost("calls per tick, winner, after the run",
 			float64(calls["settle"]+calls["release"]+calls["extend"])/fires, 2, "settle, release"),
 		atMost("calls per tick, all replicas", total/fires, replicas+2,

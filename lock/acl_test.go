@@ -153,7 +153,7 @@ func playAs(ctx context.Context, t *testing.T, server *redistest.Server, user st
 			if job != service.AnyJob {
 				p.heard <- struct{}{}
 			}
-		})
+		}, func(lock.Heard) {})
 	})
 	defer listening.Wait()
 	defer stop()

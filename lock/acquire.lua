@@ -224,7 +224,6 @@ end
 token = math.max(token + 1, now)                           -- never falls back, not even when the ledger was lost
 local tokenText, began = string.format('%d', token), string.format('%d', now)
 redis.call('ZADD', running, leaseEnd, uuid .. ' ' .. job)  -- first: should the script break off, the takeover settles what is there
-if redis.call('ZCARD', running) == 1 then redis.pcall('PUBLISH', KEYS[5], 'run') end -- who is at rest looks again
 local record = ARGV[3] .. ' ' .. tokenText .. ' ' .. (h[2] or 0) .. ' ' .. began .. ' ' .. ARGV[8]
 local moved = member == '' and ARGV[3] or h[2] or 0
 -- The first claim of a tick notes the newest success, and all later runs of the tick are told the same one. settle forgets the
@@ -241,8 +240,11 @@ if gaps ~= written then redis.call('HSET', ledger, 'gaps', gaps) end
 if owner then redis.call('DEL', lock) end
 local set = redis.call('SET', lock, uuid, 'NX', 'EX', math.ceil(ttl / 1000))
 if not set or redis.call('GET', lock) ~= uuid then return redis.error_reply('LOCKLOST the lock is not ours after SET NX') end
-if member ~= '' then
+if member == '' then                                        -- the others need not ask for it, and who is at rest looks again
+  redis.pcall('PUBLISH', KEYS[5], 'run ' .. job .. ' ' .. ARGV[3] .. ' ' .. h[1] .. ' ' .. replica)
+else
   redis.call('ZREM', due, member)
   if handed == ARGV[3] then redis.call('HDEL', ledger, 'handed') end
+  if redis.call('ZCARD', running) == 1 then redis.pcall('PUBLISH', KEYS[5], 'run') end
 end
 return answer('WON', token)

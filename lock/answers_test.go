@@ -65,26 +65,14 @@ func TestAnswersTellWhatTheirCodeHas(t *testing.T) {
 	}
 }
 
-func TestWhatIsReadOfAClaimedTick(t *testing.T) {
-	fields := func(handed, behind any) []any { return []any{"20", nil, "4", handed, "8", "b", "7-9 ", behind} }
-	for _, c := range []struct {
-		reply any
-		want  Answer
-	}{
-		{int64(0), Answer{}},
-		{"8 a b", Answer{Code: Fired, Prev: at(12), Holder: "a b", Born: at(8)}},
-		{fields(nil, nil), Answer{Code: Fired, Prev: at(20), PausedTo: at(4), Holder: "b", Gaps: "7-9 ", Born: at(8)}},
-		{fields("12", nil), Answer{Code: Waits, Prev: at(20), PausedTo: at(4), Holder: "b", Gaps: "7-9 ", Born: at(8)}},
-		{fields("13", "+12@11 "), Answer{Code: Waits, Prev: at(20), PausedTo: at(4), Holder: "b", Gaps: "7-9 ", Born: at(8)}},
-		{fields("13", "+20@12 "), Answer{Code: Fired, Prev: at(20), PausedTo: at(4), Holder: "b", Gaps: "7-9 ", Born: at(8)}}, // 12 is when it came due
-	} {
-		if got, err := parseClaimed(c.reply, at(12)); err != nil || got != c.want {
-			t.Errorf("%v: %+v, %v, want %+v", c.reply, got, err, c.want)
-		}
+func TestWhatIsHeardOfAClaim(t *testing.T) {
+	want := Heard{Tick: at(12), Job: "job", Answer: Answer{Code: Fired, Prev: at(12), Holder: "b", Born: at(8)}}
+	if got, ok := ParseHeard("job 12 8 b"); !ok || got != want {
+		t.Errorf("%+v, %t, want %+v", got, ok, want)
 	}
-	for _, bad := range []any{"x a", fields(nil, nil)[:7], append(fields(nil, nil), "more"), []any{"x", nil, nil, nil, "8", "b", "", nil}} {
-		if got, err := parseClaimed(bad, at(12)); err == nil {
-			t.Errorf("%v was read as %+v", bad, got)
+	for _, bad := range []string{"", "job 12 8", "job 12 8 b more", "job x 8 b", "job 12 x b"} {
+		if got, ok := ParseHeard(bad); ok {
+			t.Errorf("%q was read as %+v", bad, got)
 		}
 	}
 }

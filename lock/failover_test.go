@@ -19,6 +19,7 @@ import (
 	"github.com/solotick/solotick/internal/testing/redistest"
 	"github.com/solotick/solotick/internal/testing/redisworld"
 	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/service"
 )
 
 func TestClaimThatTooFewReplicasHaveIsNoAnswerAndIsTakenBack(t *testing.T) {
@@ -338,16 +339,36 @@ func TestWhatIsPromisedIsConfirmedByAReplicaOfRedisAlsoWhenItIsAskedForAgain(t *
 	}
 }
 
-// A failover could forget the claim: the script, which waits for replicas, has to be asked.
-func TestNothingIsClaimedWhereReplicasAreWaitedFor(t *testing.T) {
+// A failover could forget the claim of which was heard: the script, which waits for replicas, has to be asked.
+func TestNoClaimIsHeardOfWhereReplicasAreWaitedFor(t *testing.T) {
 	t.Parallel()
 	p := redisworld.NewPair(t)
 	p.Born()
-	a, b := p.Contender("a", 1), p.Contender("b", 1)
+	a, waits, trusts := p.Contender("a", 1), p.Contender("b", 1), p.Contender("c", 0)
+	ctx, stop := context.WithCancel(t.Context())
+	var listening sync.WaitGroup
+	defer listening.Wait()
+	defer stop()
+	nudges, heard := make(chan string, 10), make(chan lock.Heard, 10)
+	listening.Go(func() {
+		waits.Service.Listen(ctx, func(what string) { nudges <- what }, func(h lock.Heard) { t.Errorf("%+v", h) })
+	})
+	listening.Go(func() {
+		trusts.Service.Listen(ctx, func(what string) { nudges <- what }, func(h lock.Heard) { heard <- h })
+	})
+	for range 2 {
+		if what := <-nudges; what != service.AnyJob {
+			t.Fatal(what)
+		}
+	}
 	a.Wins(a.Claim(1))
-	answers, err := b.Claimed(t.Context(), []lock.TickOf{{Job: redisworld.Job, Tick: p.Tick(1)}})
-	if err != nil || len(answers) != 1 || answers[0].Code != "" {
-		t.Errorf("it has read the ledger, and believed it: %+v, %v", answers, err)
+	for range 2 {
+		if what := <-nudges; what != service.RunBegan {
+			t.Fatal(what)
+		}
+	}
+	if h := <-heard; h.Job != redisworld.Job || !h.Tick.Equal(p.Tick(1)) || h.Answer.Holder != "a" || h.Answer.Born.IsZero() {
+		t.Errorf("%+v", h)
 	}
 }
 

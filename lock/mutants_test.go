@@ -196,8 +196,13 @@ var acquireMutants = []mutant{
 	{"acquire", "a list hides what waits", "    if waiting then redis.call('ZADD', due, now, waiting .. ' ' .. job .. ' catchup 1 0 0 ' .. uuid) end -- the first of them\n", ""},
 	{"acquire", "a list forgets what leaves the run", "    if behind ~= (h[5] or '') then keep() end\n", ""},
 	{"acquire", "a list does not say that it was handed on", "'gaps', gaps, 'handed', ARGV[3])", "'gaps', gaps)"},
-	{"acquire", "the first run is told to nobody", "if redis.call('ZCARD', running) == 1 then redis.pcall('PUBLISH', KEYS[5], 'run') end", ""},
-	{"acquire", "each run is told", "if redis.call('ZCARD', running) == 1 then redis", "if true then redis"},
+	{"acquire", "the first run of a due member is told to nobody", "  if redis.call('ZCARD', running) == 1 then redis.pcall('PUBLISH', KEYS[5], 'run') end\n", ""},
+	{"acquire", "each run of a due member is told", "if redis.call('ZCARD', running) == 1 then redis", "if true then redis"},
+	{"acquire", "a claim is told to nobody", "  redis.pcall('PUBLISH', KEYS[5], 'run ' .. job .. ' ' .. ARGV[3] .. ' ' .. h[1] .. ' ' .. replica)\n", ""},
+	{"acquire", "another tick is told", "' ' .. ARGV[3] .. ' ' .. h[1] .. ' ' .. replica", "' ' .. claimed .. ' ' .. h[1] .. ' ' .. replica"},
+	{"acquire", "a claim is told without its ledger's age", "' ' .. h[1] .. ' ' .. replica", "' 0 ' .. replica"},
+	{"acquire", "a claim is told as that of the replica before", "h[1] .. ' ' .. replica", "h[1] .. ' ' .. (by or replica)"},
+	{"acquire", "a run of a due member is told as a claim", "if member == '' then                                        -- the others", "if true then                                        -- the others"},
 	{"acquire", "a list nudges nobody", "    redis.pcall('PUBLISH', KEYS[5], 'due')\n", ""},
 	// Queue and Replace.
 	{"acquire", "a queued tick is not written down",
@@ -526,26 +531,6 @@ var otherMutants = []mutant{
 	{"book", "what was missed last is not told", "redis.call('HSET', ledger, 'lastMissed', ARGV[i + 2]) end", "end"},
 	{"book", "the count begins anew", "(tonumber(h[2]) or 0) + ARGV[2]", "ARGV[2]"},
 
-	{"claimed", "the newest claimed tick is not claimed", "tonumber(tick) > (", "tonumber(tick) >= ("},
-	{"claimed", "all ticks are claimed", "    answers[i + 1] = 0\n", "    answers[i + 1] = h\n"},
-	{"claimed", "the answer is of the first tick", "ARGV[i] or", "ARGV[1] or"},
-	{"claimed", "further ledgers have no tick", "or ARGV[#ARGV]", "or 0"},
-	{"claimed", "an older tick is the newest", "h[1] == tick and h[6]", "h[6]"},
-	{"claimed", "nobody has claimed", "h[1] == tick and h[6] and", "h[1] == tick and"},
-	{"claimed", "that there was an overlap does not count", "h[2] or h[3]", "h[3]"},
-	{"claimed", "that there was a pause does not count", "h[2] or h[3]", "h[2]"},
-	{"claimed", "that it was handed on does not count", "h[3] or h[4]", "h[3]"},
-	{"claimed", "that there are gaps does not count", " or (h[7] or '') ~= ''", ""},
-	{"claimed", "that a tick waits does not count", " or h[8]\n", "\n"},
-	{"claimed", "the ledger is the first one", "'HMGET', ledger", "'HMGET', KEYS[1]"},
-	{"claimed", "the time is not Redis'", "t[1] * 1000", "t[1] * 1000 + 1"},
-	{"claimed", "nobody is told what overlapped", "'overlap'", "'none'"},
-	{"claimed", "nobody is told of a pause", "'pausedTo'", "'none'"},
-	{"claimed", "a tick that was handed on was fired", "'handed'", "'none'"},
-	{"claimed", "the ledger has no age", "'born'", "'none'"},
-	{"claimed", "nobody is told who claimed", "'by'", "'none'"},
-	{"claimed", "nobody is told of gaps", "'gaps'", "'none'"},
-	{"claimed", "a tick that stands behind a run was fired", "'behind'", "'none'"},
 	{"drop", "a member stays due", "redis.call('ZREM', due, member)", "redis.call('ZSCORE', due, member) and 1 or 0"},
 	{"drop", "what is dropped still waits", "if there == 1 and tick == h[2] then redis.call('HDEL', ledger, 'handed') end", ""},
 	{"drop", "what another has dropped is missed", "elseif there == 1 and fate ~= '' then", "elseif fate ~= '' then"},
@@ -690,7 +675,7 @@ var otherMutants = []mutant{
 }
 
 func (s *walkScripts) named(name string) **rds.Script {
-	return map[string]**rds.Script{"acquire": &s.acquire, "claimed": &s.claimed, "extend": &s.extend, "settle": &s.settle, "release": &s.release, "register": &s.register,
+	return map[string]**rds.Script{"acquire": &s.acquire, "extend": &s.extend, "settle": &s.settle, "release": &s.release, "register": &s.register,
 		"book": &s.book, "drop": &s.drop, "ask": &s.ask, "pause": &s.pause, "cancel": &s.cancel}[name]
 }
 

@@ -9,8 +9,6 @@ import (
 var (
 	//go:embed acquire.lua
 	acquireSource string
-	//go:embed claimed.lua
-	claimedSource string
 	//go:embed extend.lua
 	extendSource string
 	//go:embed settle.lua
@@ -25,7 +23,6 @@ var (
 	dropSource string
 
 	acquireScript  = rds.NewScript(acquireSource, rds.AllAnswers)
-	claimedScript  = rds.NewScript(claimedSource, rds.Unconfirmed)
 	extendScript   = rds.NewScript(extendSource, rds.Unconfirmed)
 	settleScript   = rds.NewScript(settleSource, rds.AllAnswers)
 	releaseScript  = rds.NewScript(releaseSource, rds.Unconfirmed)

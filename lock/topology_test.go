@@ -110,7 +110,7 @@ func playHandover(w *redisworld.World, a, b *redisworld.Replica) {
 	heard := make(chan string, 10)
 	ctx, stop := context.WithCancel(w.Context())
 	var listening sync.WaitGroup
-	listening.Go(func() { b.Service.Listen(ctx, func(job string) { heard <- job }) })
+	listening.Go(func() { b.Service.Listen(ctx, func(job string) { heard <- job }, func(lock.Heard) {}) })
 	defer listening.Wait()
 	defer stop()
 	for job := ""; job != service.AnyJob; job = <-heard {

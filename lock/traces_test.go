@@ -59,8 +59,6 @@ var traces = map[string]struct {
 		s.born(a, b)
 		s.at(1)
 		l, _ := a.Wins(s.claim(a, 1))
-		_, err := b.Claimed(s.Context(), []lock.TickOf{{Job: job, Tick: s.tick(1)}})
-		s.Must(err)
 		s.Pass(5 * time.Second)
 		s.Must(l.Verify(s.Context()))
 		s.Pass(time.Second)

@@ -37,10 +37,10 @@ const (
 )
 
 // scripts by name, so that a walk can be given broken ones.
-type walkScripts struct{ acquire, claimed, extend, settle, release, register, book, drop, ask, pause, cancel *rds.Script }
+type walkScripts struct{ acquire, extend, settle, release, register, book, drop, ask, pause, cancel *rds.Script }
 
 func realScripts() walkScripts {
-	return walkScripts{acquireScript, claimedScript, extendScript, settleScript, releaseScript, registerScript, bookScript, dropScript,
+	return walkScripts{acquireScript, extendScript, settleScript, releaseScript, registerScript, bookScript, dropScript,
 		serviceScript("ask"), serviceScript("pause"), serviceScript("cancel")}
 }
 
@@ -54,7 +54,7 @@ func serviceScript(name string) *rds.Script {
 }
 
 func (s *walkScripts) all() []**rds.Script {
-	return []**rds.Script{&s.acquire, &s.claimed, &s.extend, &s.settle, &s.release, &s.register, &s.book, &s.drop, &s.ask, &s.pause, &s.cancel}
+	return []**rds.Script{&s.acquire, &s.extend, &s.settle, &s.release, &s.register, &s.book, &s.drop, &s.ask, &s.pause, &s.cancel}
 }
 
 // clocked are the scripts with the walk's clock instead of Redis'.

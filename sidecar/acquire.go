@@ -128,28 +128,6 @@ func (c *claimer) ask(ctx context.Context, w *wake, mayNotWin bool) (l *lock.Lea
 	}
 }
 
-// askClaimed asks which of the wakes' ticks are claimed already. An empty Code: no claim of this tick is known.
-func (c *claimer) askClaimed(wakes []yielding) ([]lock.Answer, error) {
-	ticks := make([]lock.TickOf, len(wakes))
-	for i, w := range wakes {
-		ticks[i] = lock.TickOf{Job: w.spec.Name, Tick: w.tick}
-	}
-	asked := time.Now()
-	answers, err := c.store.Locks.Claimed(c.accepting, ticks)
-	took := time.Since(asked).Seconds()
-	for i, a := range answers {
-		if a.Code == "" {
-			continue
-		}
-		c.record.metrics.acquireDuration.Observe(took)
-		if wakes[i].observe(a) {
-			c.nudges.nudge()
-		}
-		c.record.book(wakes[i].spec, a.Gaps)
-	}
-	return answers, err
-}
-
 // staleRetry is how soon a claim is made again that came too late by Redis' clock.
 const staleRetry = 50 * time.Millisecond
 

@@ -2,6 +2,7 @@ package sidecar
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/solotick/solotick/config"
@@ -12,7 +13,8 @@ import (
 // job is all that a replica keeps under one name, from the table that adds the name to the one that drops it. A
 // reload swaps its spec.
 type job struct {
-	name string
+	name  string
+	heard atomic.Pointer[lock.Heard] // the newest claim of a tick of the table that was heard of; nil = none was
 
 	mu     sync.Mutex
 	spec   *spec           // in force; nil once the job has left the table

@@ -173,7 +173,7 @@ func (s *Sidecar) Run(ctx context.Context) error {
 	watching.Go(func() { s.probe.run(s.accepting) })
 	attended, stopAttending := context.WithCancel(context.Background()) // until the last fire has ended
 	attending.Go(func() { s.heartbeat.run(attended, s.accepting.Done()) })
-	attending.Go(func() { s.store.Listen(attended, s.looker.onMessage) })
+	attending.Go(func() { s.store.Listen(attended, s.looker.onMessage, s.hear) })
 
 	select {
 	case <-ctx.Done():

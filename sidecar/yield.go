@@ -3,25 +3,23 @@ package sidecar
 import (
 	"slices"
 	"time"
-
-	"github.com/solotick/solotick/lock"
 )
 
 // stagger is how long after the first replica, which asks before the tick, the second one asks.
 const stagger = ahead / 2
 
-// A replica looks for the claims of others so many staggers after the first replica asks.
+// A replica waits for so many staggers after the first replica asks.
 const (
-	secondLooks = 1 // the replica that asks second
-	othersLook  = 2 // all others, at the tick itself: mostly, two before them have asked by then
+	secondAsks = 1 // the replica that asks second
+	othersAsk  = 2 // all others, at the tick itself: mostly, two before them have asked by then
 )
 
-// herdLooks is when a replica looks again in a herd. The last look is a tenth of a second after the tick: then the
-// first replica may have no slot left.
-var herdLooks = [...]int{4, 10}
+// herdAsks is how long a replica waits in a herd. The last time is a tenth of a second after the tick: then the first
+// replica may have no slot left.
+var herdAsks = [...]int{4, 10}
 
-// herd is how many ticks must be left for a replica to look again. It asks for fewer at once: the first replica may
-// have no slot for them.
+// herd is how many ticks must be left for a replica to wait on. It asks for fewer at once: the first replica may have
+// no slot for them.
 const herd = 50
 
 // yielding is a wake for whose tick another replica asks first.
@@ -50,12 +48,12 @@ func (f *firer) launchTogether(wakes []*wake) {
 	}
 }
 
-// yield looks together for all wakes which ticks the other replicas have claimed, and skips those. The wakes whose
-// ticks nobody has claimed go the way of all wakes, through fire. If all replicas looked at the same time, and the
-// first one were slow or gone, all would ask; so one of them looks before the others. Only in a herd the first replica
-// may not have got to a tick yet: while it goes on claiming others, this replica looks again.
+// yield waits for what is heard of the other replicas' claims, and skips the wakes whose ticks they have. The others go
+// the way of all wakes, through fire. If all replicas waited for the same time, and the first one were slow or gone, all
+// would ask; so one of them waits for half of it. Only in a herd the first replica may not have got to a tick yet: while
+// it goes on claiming others, this replica waits on.
 func (f *firer) yield(wakes []yielding, firstAsks time.Time) {
-	var seconds, others, rest []yielding // rest was looked at
+	var seconds, others, rest []yielding // rest waits longer, in a herd
 	for _, w := range wakes {
 		if w.second {
 			seconds = append(seconds, w)
@@ -66,13 +64,13 @@ func (f *firer) yield(wakes []yielding, firstAsks time.Time) {
 	sleep := func(staggers int) bool {
 		return f.clock.sleep(f.accepting, firstAsks.Add(time.Duration(staggers)*stagger))
 	}
-	if len(seconds) > 0 && sleep(secondLooks) {
+	if len(seconds) > 0 && sleep(secondAsks) {
 		rest, seconds = f.skipClaimed(seconds, len(others)), nil
 	}
-	if len(others) > 0 && sleep(othersLook) {
+	if len(others) > 0 && sleep(othersAsk) {
 		rest, others = append(rest, f.skipClaimed(others, len(rest))...), nil
 	}
-	for _, n := range herdLooks {
+	for _, n := range herdAsks {
 		if len(rest) > 0 && sleep(n) {
 			rest = f.skipClaimed(rest, 0)
 		}
@@ -81,24 +79,23 @@ func (f *firer) yield(wakes []yielding, firstAsks time.Time) {
 	f.launchIf(slices.Concat(seconds, others, rest), func(yielding) bool { return true })
 }
 
-// skipClaimed skips the wakes whose ticks other replicas have claimed. It returns those of a herd for which it is too
-// early to ask, and launches the others. unseen is how many more wakes of the herd there are.
+// skipClaimed skips the wakes of whose ticks it was heard that they are claimed. It returns those of a herd for which
+// it is too early to ask, and launches the others. unseen is how many more wakes of the herd there are.
 func (f *firer) skipClaimed(wakes []yielding, unseen int) []yielding {
-	wakes = f.launchIf(wakes, func(w yielding) bool { return !f.canLose(w.wake) })
-	answers, err := f.claimer.askClaimed(wakes)
-	if err != nil {
-		answers = make([]lock.Answer, len(wakes)) // fire asks again
-	}
 	claims := map[string]bool{} // the replicas that claim ticks now
 	var rest []yielding
-	for i, a := range answers {
-		if a.Code == "" {
-			rest = append(rest, wakes[i])
+	for _, w := range f.launchIf(wakes, func(w yielding) bool { return !f.canLose(w.wake) }) {
+		h := w.job.heard.Load()
+		if h == nil || !h.Tick.Equal(w.tick) {
+			rest = append(rest, w)
 			continue
 		}
-		claims[a.Holder] = true
-		f.record.skipped(wakes[i].wake, f.claimer.refused(wakes[i].wake, a, nil))
-		wakes[i].hold()
+		claims[h.Answer.Holder] = true
+		if w.observe(h.Answer) {
+			f.nudges.nudge() // Redis has lost its data: the sooner that is looked at, the fewer ticks it costs
+		}
+		f.record.skipped(w.wake, f.claimer.refused(w.wake, h.Answer, nil))
+		w.hold()
 	}
 	return f.launchIf(rest, func(w yielding) bool { return len(rest)+unseen < herd || !claims[w.first] })
 }

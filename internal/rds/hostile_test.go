@@ -252,7 +252,7 @@ func register(ctx context.Context, s *service.Store) error {
 
 // listen hears what there is.
 func listen(ctx context.Context, s *service.Store) error {
-	s.Listen(ctx, func(string) {})
+	s.Listen(ctx, func(string) {}, func(lock.Heard) {})
 	return nil
 }
 

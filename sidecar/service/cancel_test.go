@@ -108,7 +108,7 @@ func TestTheKeeperOfACancelledRunHearsOfItAtOnce(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			a.Service.Listen(listening, func(string) {})
+			a.Service.Listen(listening, func(string) {}, func(lock.Heard) {})
 		}()
 		defer func() { stop(); <-done }()
 		w.Pass(time.Second)

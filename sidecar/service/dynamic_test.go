@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/solotick/solotick/internal/testing/redisworld"
+	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/service"
 )
 
@@ -61,7 +62,7 @@ func TestChangeOfADynamicJobIsHeard(t *testing.T) {
 		heard := make(chan string, 10)
 		ctx, stop := context.WithCancel(w.Context())
 		var listening sync.WaitGroup
-		listening.Go(func() { b.Service.Listen(ctx, func(job string) { heard <- job }) })
+		listening.Go(func() { b.Service.Listen(ctx, func(job string) { heard <- job }, func(lock.Heard) {}) })
 		defer listening.Wait()
 		defer stop()
 		if job := <-heard; job != service.AnyJob {

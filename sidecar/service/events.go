@@ -10,23 +10,25 @@ import (
 
 	"github.com/solotick/solotick/internal/beat"
 	"github.com/solotick/solotick/internal/rds"
+	"github.com/solotick/solotick/lock"
 )
 
 // AnyJob is passed to the callback of Listen each time the subscription is established. Messages sent before that are
 // lost, so any job may have been resumed.
 const AnyJob = "*"
 
-// RunBegan is passed to the callback of Listen when a run has begun while no other lived.
+// RunBegan is passed to the callback of Listen when a run has begun. Of runs of due members that is only the first.
 const RunBegan = "+"
 
 // Listen receives the nudges of the service's replicas until ctx ends. It calls due with the name of a job that was
 // paused or resumed. It calls due with "" when something became due now or the dynamic jobs were changed; the next Look
 // tells which. It calls due with AnyJob each time that the subscription is established, at first and after its
-// connection was lost, and with RunBegan when the first run has begun. If a run is being replaced, Listen has its
-// keeper ask at once. A lost nudge, as when Redis is away, costs only the time until the next Look.
-func (s *Store) Listen(ctx context.Context, due func(job string)) {
+// connection was lost, and with RunBegan when a run has begun. It calls claimed with each claim of a table's tick, unless
+// claims wait for replicas of Redis: a failover could forget the claim. If a run is being replaced, Listen has its
+// keeper ask at once. A lost nudge, as when Redis is away, costs only the time until the next Look, or a question.
+func (s *Store) Listen(ctx context.Context, due func(job string), claimed func(lock.Heard)) {
 	for try := 0; ; try++ {
-		if s.hear(ctx, due) {
+		if s.hear(ctx, due, claimed) {
 			try = 0
 		}
 		if !beat.Sleep(ctx, rds.Backoff(try)) {
@@ -51,7 +53,7 @@ const silence, silenceAtRest = 5 * time.Second, 25 * time.Second
 
 // hear listens on one connection for as long as it lasts, and returns whether a nudge or a pong came on it. Listen
 // waits longer and longer between connections that brought neither.
-func (s *Store) hear(ctx context.Context, due func(job string)) (heard bool) {
+func (s *Store) hear(ctx context.Context, due func(job string), claimed func(lock.Heard)) (heard bool) {
 	events := s.redis.Subscribe(ctx)
 	defer events.Close()
 	defer context.AfterFunc(ctx, func() { _ = events.Close() })() // Close ends a Receive
@@ -79,15 +81,18 @@ func (s *Store) hear(ctx context.Context, due func(job string)) (heard bool) {
 			heard = true
 		case *redis.Message:
 			heard = true
-			switch job, stop := strings.CutPrefix(m.Payload, "stop "); {
-			case stop:
-				s.Locks.CheckLeases(job)
-			case m.Payload == "jobs":
+			switch what, about, _ := strings.Cut(m.Payload, " "); what {
+			case "stop":
+				s.Locks.CheckLeases(about)
+			case "jobs":
 				due("")
-			case m.Payload == "run":
+			case "run":
 				due(RunBegan)
-			default:
-				due(strings.TrimPrefix(strings.TrimPrefix(m.Payload, "due"), " "))
+				if claim, ok := lock.ParseHeard(about); ok && s.redis.WaitReplicas() == 0 {
+					claimed(claim)
+				}
+			case "due":
+				due(about)
 			}
 		}
 	}

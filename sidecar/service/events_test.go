@@ -7,6 +7,7 @@ import (
 
 	"github.com/solotick/solotick/internal/testing/lossy"
 	"github.com/solotick/solotick/internal/testing/redisworld"
+	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/service"
 )
 
@@ -17,7 +18,7 @@ func listens(w *redisworld.World, r *redisworld.Replica) (next func(want string)
 	heard, done := make(chan string, 10), make(chan struct{})
 	go func() {
 		defer close(done)
-		r.Service.Listen(ctx, func(job string) { heard <- job })
+		r.Service.Listen(ctx, func(job string) { heard <- job }, func(lock.Heard) {})
 	}()
 	next = func(want string) time.Duration {
 		w.Helper()
