@@ -252,6 +252,8 @@ func (p *replay) settles(x model.Step) (answer string, overlapped []int) {
 			d.Kind = "handover"
 		}
 		verb, again = "handover", d.Member()
+	case model.GivesUp:
+		verb = "handover"
 	case model.Abandons:
 		verb, again = "abandon", c.due().Member()
 	case model.Reaps:

@@ -47,6 +47,12 @@ func replayWorld(seed uint64) model.Scenario {
 	for _, f := range []model.Fault{model.CancelAsked, model.RerunAsked} { // one request, whose memo Redis keeps
 		c.Faults[f] = min(c.Faults[f], 1)
 	}
+	if rng.IntN(8) == 0 { // its apps ask for the ticks, and nothing is run late or again
+		c.Asked, c.AtLeastOnce, c.MissedAll, c.Rollout, c.Reload = true, false, false, false, 0
+		c.Policy %= 2 // Forbid or Allow
+		c.Faults[model.Refusal], c.Faults[model.RerunAsked], c.Faults[model.AppGone] = 0, 0, 2
+		c.Faults[model.Stall] = 2 // a run that is taken over before it is given up
+	}
 	c.Faults[model.Freeze] = 0 // the clock waits for a healthy replica alone, and none is
 	switch c.RedisFault {
 	case model.Failover:
@@ -91,7 +97,7 @@ func TestReplaysOfTheModelMeetTheSameAnswers(t *testing.T) {
 	for _, what := range []string{
 		"acquire EARLY", "acquire FIRED", "acquire FREE", "acquire GONE", "acquire HELD", "acquire LOCKED", "acquire LOST",
 		"acquire OVERLAP", "acquire QUEUED", "acquire STALE", "acquire WON", "extend LOST", "extend OK", "extend REPLACED",
-		"finish LOST", "finish OK", "requeue LOST", "requeue OK", "handover LOST", "handover OK", "abandon LOST", "abandon OK",
+		"finish LOST", "finish OK", "requeue LOST", "requeue OK", "handover LOST", "handover OK", "give up LOST", "give up OK", "abandon LOST", "abandon OK",
 		"reap OK", "reap MOVED", "watch", "drop OK", "extend CANCELLED", "cancel OK", "ask OK", "expire", "steal", "replicate", "fail over", "lose data", "step clock",
 	} {
 		if met[what] == 0 {
@@ -105,7 +111,7 @@ func TestReplaysOfTheModelMeetTheSameAnswers(t *testing.T) {
 func TestReplaysShowAMutantOfTheModel(t *testing.T) {
 	rdb := replayClient(t)
 	// Without these a replica asks otherwise, or believes otherwise, and Redis answers what it did before.
-	const ofReplicas = model.DueBypass | model.Look | model.Place | model.Sightings
+	const ofReplicas = model.DueBypass | model.Look | model.Place | model.Sightings | model.Alone
 	for mend := model.Mend(1); mend < model.AllMends; mend <<= 1 {
 		if mend&ofReplicas != 0 {
 			continue
@@ -129,6 +135,7 @@ var shownMutants = []string{
 	"acquire: a list does not find room in the queue",
 	"acquire: refused ticks were missed",
 	"extend: who began later is told to end",
+	"extend: no compare",
 	"settle: a late finish leaves the re-run due",
 	"settle: late evidence is not believed",
 	"settle: an overlap of a run that began later is counted",
@@ -141,6 +148,8 @@ var shownMutants = []string{
 	"extend: a cancelled run is not told",
 	"extend: a cancelled run loses its lease",
 	"settle: a lease that moved is reaped",
+	"settle: an overlap with a run that never was is counted",
+	"settle: another run is settled",
 	"cancel: what is over is cancelled",
 	"ask: a request is not remembered",
 	"acquire: a backfill fills the queue",

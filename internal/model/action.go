@@ -47,6 +47,8 @@ const (
 	actWatch
 	actBelieve
 	actReapLate
+	actGone
+	actAppStops
 )
 
 // action is one step, to be told in a counterexample or replayed. what depends on the kind.
@@ -185,6 +187,10 @@ func (a action) ofARun() string {
 		return fmt.Sprintf("counts T%d as missed", a.what)
 	case actAbandon:
 		return "sends abandon"
+	case actGone:
+		return "finds its app GONE, gives the run up"
+	case actAppStops:
+		return "its app stops, which had worked on alone"
 	}
 	return "?"
 }

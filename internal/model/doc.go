@@ -23,6 +23,12 @@
 // model has to show that no other run is taken for a dead one (Place). There are no names: an impostor is a replica
 // that lives.
 //
+// Where apps ask for their ticks (Asked), an app may be gone between the claim and the start. Its replica then gives
+// the run up for good. An app that dies later, or falls silent, is a job that ends. When a replica crashes, the app of
+// its run works on until the time of its last heartbeat is over; a restart in place waits for that too (Alone). Due
+// members are missed, since no app asks for them. A lease of the table is such a job: a tick comes whenever an app
+// asks, and two holders at once are two trusted runs.
+//
 // How long a watcher has seen a lease is no number either: for a whole ttl, or not. A fault keeps its takeover from
 // arriving at once. Meanwhile the lease may be renewed; then the takeover must have no effect (SameEnd), and whoever
 // goes on with what that watcher saw must begin again (Sightings). How times of several watchers add up is not
@@ -31,11 +37,12 @@
 // Checked in every state:
 //
 //   - No tick is fired twice, and no attempt is started twice.
-//   - No trusted run goes on beside one that was claimed after it under another policy than Allow.
+//   - No trusted run goes on beside one that was claimed after it under another policy than Allow. A run whose app
+//     works on without its replica is trusted.
 //   - A run is told to end when a newer tick replaces it, and only then.
 //   - A tick that waits is not set free beside a run. Under Queue not more than one is set free.
-//   - A run is in the way of those ticks only that came due after it began. Those that came due while it certainly
-//     lived are not set free when it dies.
+//   - A run is in the way of those ticks only that came due after it began, and of none if it never began. Those that
+//     came due while it certainly lived are not set free when it dies.
 //   - No tick of the table is claimed when the next one is due.
 //   - No tick has two fates: it is fired, an overlap or missed, once.
 //   - No lock of somebody else is taken.
@@ -51,6 +58,7 @@
 //
 //   - Several jobs, real durations, livelock; pause, trigger, backfill of several ticks; a register while it runs, and
 //     what at-least-once owes after a loss of data. A lost ledger is registered again in the step that loses it.
+//   - Heartbeats of an app, and how long its replica waits for one. The app's time is over when the trust window is.
 //   - The token, the history, nudges, and who claimed last. A stop by token is a mark on the runs that it is for.
 //   - Jitter: a tick is due when it comes. The schedules of all replicas are the same.
 //   - How missed ticks are booked: here they are counted in the step that writes them down.

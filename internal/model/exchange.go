@@ -3,7 +3,7 @@ package model
 // closeWindows closes a fiber's trust windows: at no cost once it only waits for that, else as a stall.
 func (m *model) closeWindows(s *state, p at, emit emit) {
 	f := p.in(s)
-	if f.open == 0 || f.phase == done || f.phase == idle || f.phase == armed {
+	if f.open == 0 || f.phase == done || f.phase == idle || f.phase == armed || f.phase == alone {
 		return
 	}
 	free := f.phase == waiting || f.phase == abandoning

@@ -37,10 +37,12 @@ func (m *model) begin(s *state, p at, emit emit) {
 		return
 	}
 	if p.fiber == dueFiber {
-		if m.Drops {
+		if m.Drops || m.Asked {
 			m.drop(s, p, emit)
 		}
-		m.poll(s, p, emit)
+		if !m.Asked {
+			m.poll(s, p, emit)
+		}
 		return
 	}
 	tick := uint8(p.fiber + 1)
@@ -82,10 +84,12 @@ func (s *state) slotTaken(p at) bool {
 	return false
 }
 
-// drop takes members out of the due set that a newer tick has superseded. Their ticks are missed.
+// drop takes members out of the due set that a newer tick has superseded, or that no app asks for. Their ticks are
+// missed.
 func (m *model) drop(s *state, p at, emit emit) {
 	for i, d := range s.redis.due {
-		if d.tick == 0 || d.tick >= s.now || d.attempt > 0 || s.startsOf(d.tick) > 0 {
+		superseded := d.tick < s.now && d.attempt == 0 && s.startsOf(d.tick) == 0
+		if d.tick == 0 || !superseded && !m.Asked {
 			continue
 		}
 		next := *s
@@ -189,6 +193,14 @@ func (m *model) start(s *state, p at, emit emit) {
 		f.phase, f.request = handingOver, sent
 		emit(&next, p.act(actRefuse, 0), !broken)
 	}
+	if m.Asked && s.left[AppGone] > 0 {
+		next := *s
+		next.left[AppGone]--
+		f := p.in(&next)
+		f.phase, f.request, f.outcome = handingOver, sent, untaken
+		next.marks[kept(f.tick, f.attempt)] |= diedAtStart
+		emit(&next, p.act(actGone, 0), true)
+	}
 	if !broken {
 		next := *s
 		f := p.in(&next)
@@ -245,6 +257,9 @@ func (m *model) keep(s *state, p at, emit emit) {
 		g := p.in(&next)
 		g.close(g.trusts)
 		g.trusts, g.extension = other, notExtending
+		if next.isBeside(g) {
+			next.violate(RunsOverlap)
+		}
 		emit(&next, p.act(actReadExtended, 0), false)
 	}
 }

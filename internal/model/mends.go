@@ -52,6 +52,9 @@ const (
 	Place
 	SameEnd
 	Sightings
+	Owner
+	Alone
+	Unbegun
 	numberOfMends = iota
 
 	// AllMends is the protocol as it is.
@@ -102,6 +105,9 @@ var mends = [numberOfMends]struct{ name, what string }{
 	{"Place", "a replica that was restarted takes only the runs of earlier processes in its own place for dead"},
 	{"SameEnd", "a takeover leaves a run alone whose lease has another end than its watcher saw"},
 	{"Sightings", "what another watcher has seen of a lease counts only while the lease has that very end"},
+	{"Owner", "a lease is renewed, and a run is settled, only by the run that has it"},
+	{"Alone", "a run whose app outlives the replica is of no process: a restart in place waits for its lease"},
+	{"Unbegun", "a run that never began was in no tick's way, however it ends"},
 }
 
 // MendNamed finds a mend by its name; the error lists the names there are.

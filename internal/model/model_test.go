@@ -96,6 +96,12 @@ var counterexamples = []struct {
 	{SameEnd, "latereap/forbid/alo/T1 stall", RunsOverlap},
 	{SameEnd, "latereap/forbid/amo stall", FreedBeside},
 	{Sightings, "latereap/forbid/alo/T1 stall", RunsOverlap},
+	{Owner, "lease/stall+extend", RunsOverlap},
+	{Owner, "lease/T3 stray", RunsOverlap},
+	{Alone, "lease/crash+restart", RunsOverlap},
+	{Alone, "asked/forbid crash+restart", FreedBeside},
+	{Unbegun, "asked/forbid gone", OverlapUnbegun},
+	{Unbegun, "handover/alone", OverlapUnbegun},
 }
 
 func TestEachMendLeftOutIsFound(t *testing.T) {

@@ -81,10 +81,11 @@ func (m *model) leaseLooksOver(s *state, e entry) bool {
 
 // looksLeft reports whether a replica that was restarted takes a run for one that an earlier process left in its place.
 // The runs of a process that is dead are covered by no window: each may be taken over as soon as the process has died.
+// Only where an app works on without it, the lease has to end.
 func (m *model) looksLeft(s *state, e entry) bool {
 	owner, _ := e.uuid.owner()
 	restarted := s.left[Restart] < m.Faults[Restart]
-	return restarted && !m.has(Place) && s.alive[owner]
+	return restarted && s.alive[owner] && (!m.has(Place) || !m.has(Alone) && s.isAlone(e.uuid))
 }
 
 func (m *model) failRedis(s *state, emit emit) {

@@ -8,7 +8,7 @@ func (m *model) restart(s *state, r int, emit emit) {
 	next.left[Restart]--
 	next.alive[r] = true
 	for i := range next.fibers[r] {
-		if f := &next.fibers[r][i]; i < m.Ticks || i == dueFiber {
+		if f := &next.fibers[r][i]; f.phase != alone && (i < m.Ticks || i == dueFiber) {
 			*f = fiber{seq: f.seq + 1}
 		}
 	}
@@ -24,7 +24,10 @@ func (m *model) crash(s *state, r int, emit emit) {
 	next.left[Crash]--
 	next.alive[r] = false
 	for i := range next.fibers[r] {
-		if next.fibers[r][i].atWork() {
+		switch f := &next.fibers[r][i]; {
+		case m.Asked && f.works():
+			*f = fiber{phase: alone, uuid: f.uuid, tick: f.tick, seq: f.seq, policy: f.policy, open: 1}
+		case f.atWork():
 			next.kill(at{r, i})
 		}
 	}
@@ -37,7 +40,7 @@ func (m *model) crash(s *state, r int, emit emit) {
 }
 
 func (f *fiber) atWork() bool {
-	return f.phase != idle && f.phase != done && (f.phase != armed || f.open != 0)
+	return f.phase != idle && f.phase != done && f.phase != alone && (f.phase != armed || f.open != 0)
 }
 
 func (s *state) busy(r int) bool {
@@ -67,4 +70,17 @@ func (s *state) kill(p at) {
 func (s *state) diesWith(f *fiber) bool {
 	return s.redis.find(f.uuid) >= 0 || f.claimed && s.startsOf(kept(f.tick, f.attempt)) == 0 &&
 		!s.redis.isDueFrom(f.uuid, f.tick)
+}
+
+// stopAlone ends the work of apps without their replica, when the time that their last heartbeat gave them is over.
+func (m *model) stopAlone(s *state, r int, emit emit) {
+	for i := range s.fibers[r] {
+		if s.fibers[r][i].phase != alone {
+			continue
+		}
+		next := *s
+		f := &next.fibers[r][i]
+		*f = fiber{phase: dead, uuid: f.uuid, tick: f.tick, seq: f.seq}
+		emit(&next, at{r, i}.act(actAppStops, 0), false)
+	}
 }

@@ -43,11 +43,12 @@ const (
 	CancelAsked              // no fault: an operator has a live run end for good
 	RerunAsked               // no fault: an operator has a tick run again
 	LateReap                 // a watcher has seen that a lease is over, and its takeover is under way for a while
+	AppGone                  // the app that asked for a tick is gone before its run begins
 	kindsOfFault
 )
 
 var faultNames = [kindsOfFault]string{"crash", "restart", "loss", "stray", "stall", "refusal", "extension",
-	"redis fault", "theft", "freeze", "cancel", "rerun", "late reap"}
+	"redis fault", "theft", "freeze", "cancel", "rerun", "late reap", "app gone"}
 
 func (f Fault) String() string { return faultNames[f] }
 
@@ -77,6 +78,7 @@ type Scenario struct {
 	Tolerance    bool // claims may be a little early
 	CannotStart  [maxReplicas]bool
 	OneSlot      bool  // a replica runs one tick at a time
+	Asked        bool  // an app asks for each tick, and none for what is due; it may outlive its replica
 	Drops        bool  // members of the due set that a newer tick has superseded are dropped
 	Begin        uint8 // ticks that have come before the first replica starts
 	Faults       Faults

@@ -218,6 +218,29 @@ var operated = []Scenario{
 	{Name: "rerun/allow/amo crash", Policy: Allow, Strict: true, Faults: Faults{Crash: 1, RerunAsked: 1}},
 }
 
+// asked are worlds in which apps ask for their ticks. A lease is such a job: a tick of it comes whenever an app asks,
+// and all that matters is who holds it.
+var asked = []Scenario{
+	{small: true, Name: "asked/forbid crash+restart", Asked: true, Faults: Faults{Crash: 1, Restart: 1}},
+	{small: true, Name: "asked/forbid gone", Asked: true, Faults: Faults{AppGone: 1}},
+	{small: true, Name: "asked/forbid gone+loss", Asked: true, Faults: Faults{AppGone: 1, Loss: 1}},
+	{Name: "asked/forbid gone+crash", Asked: true, Faults: Faults{AppGone: 1, Crash: 1}},
+	{Name: "asked/forbid gone+stall", Asked: true, Faults: Faults{AppGone: 1, Stall: 1}},
+	{Name: "asked/forbid gone+stray", Asked: true, Faults: Faults{AppGone: 1, Stray: 1}},
+	{Name: "asked/forbid gone+cancel", Asked: true, Faults: Faults{AppGone: 1, CancelAsked: 1}},
+	{Name: "asked/forbid T3 gone", Ticks: 3, Asked: true, Faults: Faults{AppGone: 2}},
+	{Name: "asked/forbid T3 crash+restart", Ticks: 3, Asked: true, Faults: Faults{Crash: 1, Restart: 1}},
+	{Name: "asked/forbid crash+restart+stray", Asked: true, Faults: Faults{Crash: 1, Restart: 1, Stray: 1}},
+	{Name: "asked/allow crash+restart", Policy: Allow, Asked: true, Faults: Faults{Crash: 1, Restart: 1}},
+
+	{small: true, Name: "lease/crash+restart", Asked: true, Only: RunsOverlap, Faults: Faults{Crash: 1, Restart: 1}},
+	{small: true, Name: "lease/stall+extend", Asked: true, Only: RunsOverlap, Faults: Faults{Stall: 1, Extension: 1}},
+	{small: true, Name: "lease/T3 stray", Ticks: 3, Asked: true, Only: RunsOverlap, Faults: Faults{Stray: 1}},
+	{Name: "lease/T3 stall+extend", Ticks: 3, Asked: true, Only: RunsOverlap, Faults: Faults{Stall: 1, Extension: 1}},
+	{Name: "lease/R3 T3 crash+restart", Replicas: 3, Ticks: 3, Asked: true, Only: RunsOverlap,
+		Faults: Faults{Crash: 1, Restart: 1}},
+}
+
 // mixedFaults strike while two policies are about.
 var mixedFaults = []struct {
 	name   string
@@ -304,6 +327,7 @@ func Pairs() []Scenario {
 	all = append(all, special...)
 	all = append(all, learned...)
 	all = append(all, operated...)
+	all = append(all, asked...)
 	return append(all, mixed()...)
 }
 

@@ -8,6 +8,9 @@ func (m *model) extend(s *state, u uuid, slot int, window uint8) answer {
 		rd.lock[slot] = u // nobody can have claimed meanwhile
 	}
 	if i < 0 || rd.lock[slot] != u {
+		if !m.has(Owner) {
+			return answerOK
+		}
 		return answerLost
 	}
 	e := &rd.running[i]
@@ -44,6 +47,9 @@ func (m *model) finish(s *state, z stray) answer {
 		return answerLost
 	}
 	i := rd.find(u)
+	if !m.has(Owner) && rd.running[0].uuid != 0 {
+		i = 0
+	}
 	if i < 0 {
 		if m.has(LateFinish) && z.outcome != cutShort && m.AtLeastOnce {
 			if j := rd.findDue(z.tick, z.attempt+1, u); j >= 0 {
@@ -71,17 +77,21 @@ func (m *model) finish(s *state, z stray) answer {
 	return answerOK
 }
 
-// handover is settle.lua for the verbs handover and abandon (avoid = 0).
+// handover is settle.lua for the verbs handover and abandon (avoid = 0). A run that no app takes is not handed on.
 func (m *model) handover(s *state, z stray, avoid uint8) answer {
 	rd, u := &s.redis, z.uuid
 	i := rd.find(u)
-	if i < 0 {
+	switch {
+	case i < 0 && z.outcome == untaken:
+		rd.forget(u)
+		return answerLost
+	case i < 0:
 		m.takeBack(s, u, z.attempt, avoid)
 		return answerLost
 	}
 	e := m.remove(s, i)
 	rd.unlock(int(e.slot), u)
-	if !m.isOver(e) {
+	if !m.isOver(e) && z.outcome != untaken {
 		m.addDue(s, due{tick: z.tick, attempt: z.attempt, nonce: u, avoid: avoid})
 	}
 	m.wake(s, e, handingOver)
@@ -154,7 +164,7 @@ func (m *model) runAgain(s *state, tick, attempt uint8, nonce uuid) {
 func (m *model) wake(s *state, e entry, how phase) {
 	rd, lived := &s.redis, uint8(0) // until when the run certainly lived
 	switch {
-	case how == finishing:
+	case how == finishing, how == handingOver && !m.has(Unbegun):
 		lived = maxTicks
 	case how == dead && m.has(Lived):
 		lived = e.renewed
@@ -170,7 +180,7 @@ func (m *model) wake(s *state, e entry, how phase) {
 			rd.refused &^= 1 << t
 			rd.claimed = max(rd.claimed, t)
 			s.noteOverlap(t)
-			s.noteBegan(e, t)
+			s.noteBegan(e, t, how)
 		case !behind && t != rd.waits, others:
 		case behind && !m.has(GapBehind) && t != rd.newestRefused():
 			rd.refused &^= 1 << t

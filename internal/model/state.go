@@ -60,6 +60,7 @@ const (
 	dropping          // without DropCounts: has taken a member out of the due set, and not yet counted its tick
 	done              //
 	dead              // its replica has crashed
+	alone             // likewise, and its app works on
 	cancelling        // no phase of a fiber: the operator that cancels
 	askingFor         // likewise: the one that asks for a rerun
 	watching          // likewise: a watcher whose takeover comes later
@@ -95,6 +96,7 @@ const (
 	cutShort // by its own replica: lock lost, shutdown
 	replaced
 	cancelled // by an operator
+	untaken   // no handover: the app that had asked was gone before the run began
 )
 
 // fiber is what one replica does about one tick, or about the due member that it popped last.
@@ -127,6 +129,9 @@ type fiber struct {
 func (f *fiber) isOpen(window uint8) bool { return f.open>>window&1 == 1 }
 func (f *fiber) close(window uint8)       { f.open &^= 1 << window }
 func (f *fiber) trusted() bool            { return f.isOpen(f.trusts) }
+
+// works reports whether the fiber's job, or its app, is at work and may be.
+func (f *fiber) works() bool { return (f.phase == running || f.phase == alone) && f.trusted() }
 
 // awaits reports whether the fiber is in the middle of a call to Redis.
 func (f *fiber) awaits() bool {
@@ -254,16 +259,29 @@ func (s *state) live(u uuid) *fiber {
 	}
 	r, i := u.owner()
 	f := &s.fibers[r][i]
-	if s.alive[r] && f.uuid == u && f.phase != dead && f.phase != idle {
+	if s.alive[r] && f.uuid == u && f.phase != dead && f.phase != alone && f.phase != idle {
 		return f
 	}
 	return nil
 }
 
-// covered reports whether the window that covers a lease is still open: before it closes, the lease does not end.
+// covered reports whether the window that covers a lease is still open: before it closes, the lease does not end. That
+// of an app without its replica closes at least as early as the one that was covering the lease.
 func (s *state) covered(e entry) bool {
-	f := s.live(e.uuid)
-	return f != nil && f.isOpen(e.window)
+	if f := s.live(e.uuid); f != nil {
+		return f.isOpen(e.window)
+	}
+	return s.isAlone(e.uuid)
+}
+
+// isAlone reports whether an app works on a run without its replica.
+func (s *state) isAlone(u uuid) bool {
+	if u == 0 {
+		return false
+	}
+	r, i := u.owner()
+	f := &s.fibers[r][i]
+	return f.phase == alone && f.uuid == u
 }
 
 // startsOf counts the starts of a tick over all attempts.

@@ -13,6 +13,9 @@ func (m *model) successors(s *state, emit emit) {
 	}
 	m.advanceClock(s, emit)
 	for r := range m.Replicas {
+		if m.Asked {
+			m.stopAlone(s, r, emit)
+		}
 		if !s.alive[r] {
 			m.restart(s, r, emit)
 			continue

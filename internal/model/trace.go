@@ -18,6 +18,7 @@ const (
 	Finishes  // a run that ended, or was told to end for a newer tick
 	Requeues  // a run that was cut short, and is to be run again
 	HandsOver // a run that could not be started
+	GivesUp   // a run that could not be started, for good
 	Abandons  // a run that was given up before it started
 	Reaps     // a run whose replica is gone
 	Drops     // a due member that is not worth a run any more
@@ -32,8 +33,8 @@ const (
 	StepsClock
 )
 
-var deedNames = [...]string{"acquire", "extend", "finish", "requeue", "handover", "abandon", "reap", "drop", "cancel",
-	"ask", "watch", "expire", "steal", "replicate", "fail over", "lose data", "step clock"}
+var deedNames = [...]string{"acquire", "extend", "finish", "requeue", "handover", "give up", "abandon", "reap", "drop",
+	"cancel", "ask", "watch", "expire", "steal", "replicate", "fail over", "lose data", "step clock"}
 
 func (d Deed) String() string { return deedNames[d] }
 
@@ -209,6 +210,9 @@ func (m *model) deed(z stray) Deed {
 		}
 		return Finishes
 	case handingOver:
+		if z.outcome == untaken {
+			return GivesUp
+		}
 		return HandsOver
 	case dead:
 		return Reaps

@@ -28,6 +28,7 @@ const (
 	CancelledAgain
 	TickBeside
 	PlaceTaken
+	OverlapUnbegun
 )
 
 var violations = [...]string{
@@ -55,6 +56,7 @@ var violations = [...]string{
 	CancelledAgain:    "cancelled run is due or claimed again",
 	TickBeside:        "tick run by hand beside its own run",
 	PlaceTaken:        "tick skipped under Queue although none waits",
+	OverlapUnbegun:    "tick skipped for a run that never began",
 }
 
 func (v Violation) String() string { return violations[v] }
@@ -67,7 +69,7 @@ func (m *model) noteStart(s *state, f *fiber) {
 		s.starts[at] += 1 << shift
 	}
 	switch {
-	case s.startsBeside(f):
+	case s.isBeside(f):
 		s.violate(RunsOverlap)
 	case s.besideItself(f):
 		s.violate(TickBeside)
@@ -95,7 +97,7 @@ func (m *model) trustedRuns(s *state) int {
 	n := 0
 	for r := range m.Replicas {
 		for i := range s.fibers[r] {
-			if f := &s.fibers[r][i]; s.alive[r] && f.phase == running && f.trusted() {
+			if s.fibers[r][i].works() {
 				n++
 			}
 		}
@@ -174,10 +176,13 @@ func (m *model) noteFreed(s *state, e entry, tick uint8, how phase) {
 	}
 }
 
-// noteBegan checks that a run is in the way only of ticks that came due after it began.
-func (s *state) noteBegan(e entry, tick uint8) {
-	if e.began >= tick {
+// noteBegan checks that a run is in the way only of ticks that came due after it began, and of none if it never began.
+func (s *state) noteBegan(e entry, tick uint8, how phase) {
+	switch {
+	case e.began >= tick:
 		s.violate(OverlapBefore)
+	case how == handingOver:
+		s.violate(OverlapUnbegun)
 	}
 }
 
@@ -231,9 +236,9 @@ func (s *state) holders(u uuid) (older [maxReplicas]uint8) {
 	return older
 }
 
-// startsBeside reports whether a run starts while another trusted one is there, and either of them was claimed, under
+// isBeside reports whether a run is trusted while another trusted one is there, and either of them was claimed, under
 // another policy than Allow, after the other.
-func (s *state) startsBeside(f *fiber) bool {
+func (s *state) isBeside(f *fiber) bool {
 	if !f.trusted() {
 		return false
 	}
@@ -241,7 +246,7 @@ func (s *state) startsBeside(f *fiber) bool {
 	for r := range s.fibers {
 		for i := range s.fibers[r] {
 			g := &s.fibers[r][i]
-			if g == f || !s.alive[r] || g.phase != running || !g.trusted() {
+			if g == f || !g.works() {
 				continue
 			}
 			both := f.policy != Allow && g.policy != Allow
@@ -259,7 +264,7 @@ func (s *state) besideItself(f *fiber) bool {
 	for r := range s.fibers {
 		for i := range s.fibers[r] {
 			g := &s.fibers[r][i]
-			if g != f && s.alive[r] && g.phase == running && g.tick == f.tick && g.trusted() && f.trusted() &&
+			if g != f && g.works() && g.tick == f.tick && f.trusted() &&
 				(f.attempt|g.attempt)&byHand != 0 {
 				return true
 			}
