@@ -83,11 +83,11 @@ bench: ## delays, costs, crowds, timers and size beside what is built without So
 	.ci/install redis
 	cd bench && go run . $(FLAGS)
 
-faults: ## ticks doubled, lost, late and early under faults, of Solotick and of seven contenders (FLAGS="-faults calm,crash")
+faults: ## ticks doubled, lost, late and early under faults, of Solotick and of thirteen contenders (FLAGS="-faults calm,crash")
 	.ci/install redis
 	cd bench && go run . -only faults $(FLAGS)
 
-benchmarks: ## both, and docs/benchmarks.md anew, in 20 minutes on two quiet cores
+benchmarks: ## both, and docs/benchmarks.md anew, in 25 minutes on two quiet cores
 	.ci/install redis
 	cd bench && go run . -all -write $(FLAGS)
 

@@ -8,7 +8,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/solotick/solotick/internal/testing/rig"
@@ -43,9 +45,29 @@ type contender struct {
 	// settings are those that it runs with, in the words of the document.
 	settings string
 	// start starts a replica; ready, if it is not nil, waits until the replica takes ticks.
-	start func(*bench, seat) (p *rig.Process, ready func() error, err error)
+	start func(*bench, seat) (r replica, ready func() error, err error)
 	// missing tells what this machine lacks to run it; "" is nothing.
 	missing func(*bench) string
+	asks    bool // it asks Solotick for each tick
+}
+
+// replica is the process of a seat, or a sidecar and the app beside it, which meet each fault together.
+type replica []*rig.Process
+
+// Kill ends all of it as a crash does.
+func (r replica) Kill() {
+	_ = r.Signal(syscall.SIGKILL)
+	for _, p := range r {
+		p.Kill()
+	}
+}
+
+// Signal sends each process a signal.
+func (r replica) Signal(s syscall.Signal) (err error) {
+	for _, p := range r {
+		err = errors.Join(err, p.Signal(s))
+	}
+	return err
 }
 
 var (
@@ -68,7 +90,7 @@ var (
 		peer("zset", "sorted set with a running set", "a script pops due ticks by Redis' clock, adds the next ones, "+
 			"and gives leases, which are renewed; ticks with expired leases are run again. "+
 			"It does not prevent overlaps"),
-		{key: "bullmq", name: "BullMQ job schedulers", start: (*bench).startBullMQ, missing: (*bench).bullMQLacks,
+		{key: "bullmq", name: "BullMQ job schedulers", start: (*bench).startBullMQ, missing: (*bench).nodeLacks,
 			settings: "as its documentation shows, with defaults: each replica upserts the schedulers at its start. " +
 				"It does not prevent overlaps"},
 	}
@@ -76,30 +98,34 @@ var (
 
 // peer is a contender of the program in ./peer.
 func peer(kind, name, settings string) contender {
-	start := func(b *bench, s seat) (*rig.Process, func() error, error) {
+	start := func(b *bench, s seat) (replica, func() error, error) {
 		file, err := writeJobs(s)
 		if err != nil {
 			return nil, nil, err
 		}
 		p, err := rig.Launch(s.name, filepath.Join(s.dir, s.name+".log"), skewed(s), pick(s, b.peer, b.peerSkewed),
 			"-kind", kind, "-redis", s.redis, "-jobs", file, "-name", s.name)
-		return p, nil, err
+		return replica{p}, nil, err
 	}
 	return contender{key: kind, name: name, settings: settings, start: start}
 }
 
-func (b *bench) startSolotick(s seat) (*rig.Process, func() error, error) {
-	state := filepath.Join(s.dir, s.name+".state")
-	if err := os.MkdirAll(state, 0o700); err != nil {
-		return nil, nil, err
-	}
-	o := rig.ReplicaOptions{Binary: pick(s, b.ours, b.oursSkewed), Name: s.name, Redis: "redis://" + s.redis + "/0",
-		Dir: s.dir, State: state, Skew: s.skew}
-	r, err := rig.StartReplica(o, func(listen string) string { return table(s.jobs, listen) })
+func (b *bench) startSolotick(s seat) (replica, func() error, error) {
+	r, err := b.replica(s, func(listen string) string { return table(s.jobs, listen) })
 	if err != nil {
 		return nil, nil, err
 	}
-	return r.Process, func() error { return r.Ready(time.Minute) }, nil
+	return replica{r.Process}, func() error { return r.Ready(time.Minute) }, nil
+}
+
+// replica starts a replica of Solotick.
+func (b *bench) replica(s seat, table func(listen string) string) (*rig.Replica, error) {
+	state := filepath.Join(s.dir, s.name+".state")
+	if err := os.MkdirAll(state, 0o700); err != nil {
+		return nil, err
+	}
+	return rig.StartReplica(rig.ReplicaOptions{Binary: pick(s, b.ours, b.oursSkewed), Name: s.name,
+		Redis: "redis://" + s.redis + "/0", Dir: s.dir, State: state, Skew: s.skew}, table)
 }
 
 // table is Solotick's.
@@ -114,34 +140,35 @@ func table(jobs []job, listen string) string {
 	return b.String()
 }
 
-func (b *bench) startBullMQ(s seat) (*rig.Process, func() error, error) {
+func (b *bench) startBullMQ(s seat) (replica, func() error, error) {
 	file, err := writeJobs(s)
 	if err != nil {
 		return nil, nil, err
 	}
 	p, err := rig.Launch(s.name, filepath.Join(s.dir, s.name+".log"), skewed(s),
-		"node", filepath.Join(b.bullMQ(), "worker.mjs"), s.redis, file, s.name)
-	return p, nil, err
+		"node", filepath.Join(b.node(), "bullmq.mjs"), s.redis, file, s.name)
+	return replica{p}, nil, err
 }
 
-func (b *bench) bullMQ() string { return filepath.Join(b.root, "bench", "peer", "bullmq") }
+// node is where the programs for Node.js are.
+func (b *bench) node() string { return filepath.Join(b.root, "bench", "peer", "node") }
 
-// bullMQLacks installs BullMQ by its lock file, unless that is done.
-func (b *bench) bullMQLacks() string {
+// nodeLacks installs what programs for Node.js need, by its lock file, unless that is done.
+func (b *bench) nodeLacks() string {
 	for _, program := range []string{"node", "npm"} {
 		if _, err := exec.LookPath(program); err != nil {
 			return program + " is missing"
 		}
 	}
-	installed, err := os.Stat(filepath.Join(b.bullMQ(), "node_modules", ".package-lock.json"))
-	if locked, lockErr := os.Stat(filepath.Join(b.bullMQ(), "package-lock.json")); err == nil && lockErr == nil &&
+	installed, err := os.Stat(filepath.Join(b.node(), "node_modules", ".package-lock.json"))
+	if locked, lockErr := os.Stat(filepath.Join(b.node(), "package-lock.json")); err == nil && lockErr == nil &&
 		installed.ModTime().After(locked.ModTime()) {
 		return ""
 	}
 	npm := exec.CommandContext(b.ctx, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
-	npm.Dir = b.bullMQ()
+	npm.Dir = b.node()
 	if text, err := npm.CombinedOutput(); err != nil {
-		return fmt.Sprintf("npm ci in bench/peer/bullmq: %v: %.300s",
+		return fmt.Sprintf("npm ci in bench/peer/node: %v: %.300s",
 			err, strings.Join(strings.Fields(string(text)), " "))
 	}
 	return ""
@@ -186,7 +213,7 @@ type world struct {
 	redis     *rig.Redis
 	app       *rig.App
 	seats     []seat
-	processes []*rig.Process // by seat
+	replicas  []replica // by seat
 }
 
 // setting says what a world is made of.
@@ -214,9 +241,10 @@ func herd(n, every int) func(*rig.App) []job {
 // open starts a world. Its replicas take ticks when it returns, or will within a moment.
 func (b *bench) open(c contender, s setting) (w *world, err error) {
 	w = &world{b: b, contender: c, redis: s.redis}
+	begun := w
 	defer func() {
 		if err != nil {
-			_ = w.close()
+			_ = begun.close()
 		}
 	}()
 	dir, err := os.MkdirTemp(b.dir, c.key+"-")
@@ -241,11 +269,11 @@ func (b *bench) open(c contender, s setting) (w *world, err error) {
 		if i < len(s.skews) {
 			at.skew = s.skews[i]
 		}
-		p, ready, err := c.start(b, at)
+		r, ready, err := c.start(b, at)
 		if err != nil {
 			return nil, err
 		}
-		w.seats, w.processes = append(w.seats, at), append(w.processes, p)
+		w.seats, w.replicas = append(w.seats, at), append(w.replicas, r)
 		if ready != nil {
 			waits = append(waits, ready)
 		}
@@ -260,16 +288,16 @@ func (b *bench) open(c contender, s setting) (w *world, err error) {
 
 // restart starts the replica of a seat again.
 func (w *world) restart(i int) error {
-	p, _, err := w.contender.start(w.b, w.seats[i])
+	r, _, err := w.contender.start(w.b, w.seats[i])
 	if err == nil {
-		w.processes[i] = p
+		w.replicas[i] = r
 	}
 	return err
 }
 
 // close ends the replicas in good order, then Redis and the app.
 func (w *world) close() error {
-	err := rig.StopAll(grace, w.processes...)
+	err := rig.StopAll(grace, slices.Concat(w.replicas...)...)
 	if w.app != nil {
 		w.app.Close()
 	}

@@ -54,10 +54,14 @@ func TestWhatIsWorseIsListed(t *testing.T) {
 			{Fault: "crash", Contender: "redsync", Ticks: 9, Lost: 2},
 			{Fault: "empty", Contender: "solotick", Ticks: 9},
 			{Fault: "empty", Contender: "redsync", Ticks: 9},
+			{Fault: "crash", Contender: "nodecron", Ticks: 9, Lost: 3, Late: 1},
+			{Fault: "crash", Contender: "nodecron-setnx", Ticks: 9, Lost: 1, Late: 1},
+			{Fault: "crash", Contender: "apscheduler-setnx", Ticks: 9},
 		}},
 	}}
 	got := strings.Join(p.worse(), "\n")
-	want := "dearer: 3 against 2\nfewer per second: 2 against 3\nRedis killed: 2 late (gocron + redsync 0)"
+	want := "dearer: 3 against 2\nfewer per second: 2 against 3\nRedis killed: 2 late (gocron + redsync 0)\n" +
+		"node-cron + Solotick, Redis killed: 3 lost (node-cron + SET NX EX 1)"
 	if got != want {
 		t.Errorf("got\n%s\nand not\n%s", got, want)
 	}

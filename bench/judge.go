@@ -97,12 +97,14 @@ func (o outcome) words() string {
 	return strings.Join(words, ", ")
 }
 
-// missed tells that Solotick did what its fault does not allow.
+// missed tells that Solotick, or an app that asks it, did what the fault does not allow.
 func (o outcome) missed() bool {
 	f, ok := faultOf(o.Fault)
+	alone, asks := o.Contender == solotick.key, contenderOf(o.Contender).asks
 	over := func(n int, limit *int) bool { return limit != nil && n > *limit }
-	return ok && o.Contender == solotick.key && (o.NotRun != "" || over(o.Doubled, f.doubled) || over(o.Lost, f.lost) ||
-		over(o.Early, f.early) || f.doubled != nil && o.Overlapped > 0)
+	return ok && (alone || asks) && (alone && o.NotRun != "" || over(o.Doubled, f.doubled) ||
+		(alone || f.strike == nil) && over(o.Lost, f.lost) || over(o.Early, f.early) ||
+		f.doubled != nil && o.Overlapped > 0)
 }
 
 func faultOf(key string) (fault, bool) {

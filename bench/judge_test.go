@@ -32,7 +32,7 @@ func TestTheAppTellsWhatBecameOfEachTick(t *testing.T) {
 	}
 }
 
-func TestSolotickIsJudgedByWhatItsFaultAllows(t *testing.T) {
+func TestSolotickAndAppsThatAskItAreJudgedByWhatTheirFaultAllows(t *testing.T) {
 	for _, c := range []struct {
 		o      outcome
 		missed bool
@@ -44,6 +44,14 @@ func TestSolotickIsJudgedByWhatItsFaultAllows(t *testing.T) {
 		{outcome{Fault: "behind", Contender: "solotick", Ticks: 9, Doubled: 3}, false},
 		{outcome{Fault: "restarts", Contender: "solotick", Ticks: 60, Lost: 6}, false},
 		{outcome{Fault: "restarts", Contender: "solotick", Ticks: 60, Lost: 7}, true},
+		{outcome{Fault: "calm", Contender: "solotick", NotRun: "it is missing"}, true},
+		{outcome{Fault: "calm", Contender: "crontab", NotRun: "curl is missing"}, false},
+		{outcome{Fault: "skew2500", Contender: "nodecron", Ticks: 9, Lost: 1}, true},
+		{outcome{Fault: "skew2500", Contender: "crontab", Ticks: 9, Early: 1}, true},
+		{outcome{Fault: "skew2500", Contender: "nodecron-setnx", Ticks: 9, Doubled: 9}, false},
+		{outcome{Fault: "restarts", Contender: "apscheduler", Ticks: 60, Lost: 30}, false},
+		{outcome{Fault: "restarts", Contender: "apscheduler", Ticks: 60, Doubled: 1}, true},
+		{outcome{Fault: "crash", Contender: "apscheduler", Ticks: 9, Overlapped: 1}, true},
 	} {
 		if got := c.o.missed(); got != c.missed {
 			t.Errorf("%+v: got %t", c.o, got)

@@ -1,7 +1,8 @@
 // Bench measures Solotick beside what a team would build instead (./peer), in one run on one machine, and writes
 // docs/benchmarks.md. Absolute figures are the machine's; what counts are the ratios, of rounds that take turns, with
 // their spread. It starts every server that it needs on the loopback interface. It wants redis-server and
-// redis-benchmark on the PATH, node and npm for one contender, two cores, and nothing else at work.
+// redis-benchmark on the PATH, two cores, and nothing else at work. Some contenders need node, npm, curl, APScheduler 3
+// and redis-py.
 //
 //	go run .                     everything but the faults
 //	go run . -only faults        a part, or several: -only delay,crowd
@@ -38,6 +39,7 @@ type bench struct {
 	rounds int
 	quick  bool
 	only   []string // faults; none = all
+	among  []string // keys of contenders under faults; none = all
 	// Programs: as released, and with a clock that can be wrong.
 	ours, oursSkewed, peer, peerSkewed, crowdProgram string
 }
@@ -76,6 +78,7 @@ func main() {
 	render := flag.Bool("render", false,
 		"measure nothing: write docs/benchmarks.md and the charts from docs/benchmarks.json")
 	faults := flag.String("faults", "", "faults of the part of that name, separated by commas; all if empty")
+	among := flag.String("contenders", "", "contenders of that part, separated by commas; all if empty")
 	gate := flag.Bool("gate", false,
 		"run the part gate alone, and exit with 1 if a ratio is worse than the committed one by more than its noise")
 	flag.IntVar(&b.rounds, "rounds", 3, "how often the sides take turns")
@@ -83,7 +86,7 @@ func main() {
 	flag.Parse()
 	list := func(s string) []string { return strings.FieldsFunc(s, func(r rune) bool { return r == ',' }) }
 	wanted := list(*only)
-	b.only = list(*faults)
+	b.only, b.among = list(*faults), list(*among)
 	for _, w := range wanted {
 		if !slices.Contains(names, w) {
 			fmt.Fprintf(os.Stderr, "error: there is no part %q\n", w)
@@ -96,6 +99,12 @@ func main() {
 	for _, key := range b.only {
 		if _, ok := faultOf(key); !ok || *write {
 			fmt.Fprintf(os.Stderr, "error: there is no fault %q, or it was to be written without the others\n", key)
+			os.Exit(2)
+		}
+	}
+	for _, key := range b.among {
+		if contenderOf(key).key == "" || *write {
+			fmt.Fprintf(os.Stderr, "error: there is no contender %q, or it was to be written without the others\n", key)
 			os.Exit(2)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -28,7 +29,7 @@ func (r reading) since(was reading) reading {
 }
 
 // read reads the meters of a world.
-func (w *world) read() (reading, error) { return readMeters(w.redis, w.processes...) }
+func (w *world) read() (reading, error) { return readMeters(w.redis, slices.Concat(w.replicas...)...) }
 
 func readMeters(redis *rig.Redis, processes ...*rig.Process) (r reading, err error) {
 	for _, p := range processes {

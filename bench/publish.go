@@ -47,7 +47,7 @@ func (p published) page() (string, error) {
 		},
 		"faults": func() string {
 			section := p.part("faults")
-			return section.faultTable() + p.apart(section)
+			return section.faultTable(contenders) + section.keptTable() + p.apart(section)
 		},
 		"settings":  p.settings,
 		"allFaults": allFaults,
@@ -137,8 +137,17 @@ func empty(lines [][]string, column int) bool {
 	return true
 }
 
+// keptTable is the same for schedulers that people keep; "" = they are not measured yet.
+func (p part) keptTable() string {
+	if !slices.ContainsFunc(p.Faults, func(o outcome) bool { return o.Contender == kept[0].key }) {
+		return ""
+	}
+	return "\n\nSchedulers that people keep, with [Solotick's adapters](../examples/adapters/README.md) and with " +
+		"SET NX:\n\n" + p.faultTable(kept)
+}
+
 // faultTable has a line for each fault, and a column for each contender.
-func (p part) faultTable() string {
+func (p part) faultTable(contenders []contender) string {
 	if len(p.Faults) == 0 {
 		return "Not measured yet."
 	}
@@ -168,7 +177,7 @@ func (p part) faultTable() string {
 // settings has a line for each contender that the faults were measured with.
 func (p published) settings() string {
 	lines := [][]string{{"contender", "settings"}}
-	for _, c := range contenders {
+	for _, c := range slices.Concat(contenders, kept) {
 		if slices.ContainsFunc(p.part("faults").Faults, func(o outcome) bool { return o.Contender == c.key }) {
 			lines = append(lines, []string{c.name, c.settings})
 		}
@@ -207,18 +216,23 @@ func (p published) worse() (list []string) {
 		}
 	}
 	for _, f := range allFaults() {
-		if beaten := p.part("faults").beaten(f.key); beaten != "" {
+		if beaten := p.part("faults").beaten(f.key, solotick.key, contenders); beaten != "" {
 			list = append(list, f.name+": "+beaten)
+		}
+		for pair := range slices.Chunk(kept, 2) {
+			if beaten := p.part("faults").beaten(f.key, pair[0].key, pair[1:]); beaten != "" {
+				list = append(list, pair[0].name+", "+f.name+": "+beaten)
+			}
 		}
 	}
 	return list
 }
 
-// beaten tells which contenders did better than Solotick under a fault, and in what.
-func (p part) beaten(fault string) string {
+// beaten tells which contenders did better than one with Solotick under a fault, and in what.
+func (p part) beaten(fault, with string, contenders []contender) string {
 	var ours *outcome
 	for i, o := range p.Faults {
-		if o.Fault == fault && o.Contender == solotick.key && o.NotRun == "" {
+		if o.Fault == fault && o.Contender == with && o.NotRun == "" {
 			ours = &p.Faults[i]
 		}
 	}
@@ -263,7 +277,7 @@ func (p published) missed() (list []string) {
 		}
 		for _, o := range part.Faults {
 			if f, _ := faultOf(o.Fault); o.missed() {
-				list = append(list, f.name+": "+o.words())
+				list = append(list, contenderOf(o.Contender).name+", "+f.name+": "+o.words())
 			}
 		}
 	}

@@ -195,7 +195,7 @@ func (b *bench) timerCalls(dir string) (rows []row, err error) {
 	}
 	var apis []string
 	withAPI := solotick
-	withAPI.start = func(b *bench, s seat) (*rig.Process, func() error, error) {
+	withAPI.start = func(b *bench, s seat) (replica, func() error, error) {
 		port, err := rig.FreePort()
 		if err != nil {
 			return nil, nil, err
@@ -209,7 +209,7 @@ func (b *bench) timerCalls(dir string) (rows []row, err error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		return r.Process, func() error { return r.Ready(time.Minute) }, nil
+		return replica{r.Process}, func() error { return r.Ready(time.Minute) }, nil
 	}
 	other := func(app *rig.App) []job { return []job{{Name: "other", Every: 30, URL: app.URL("other", 0)}} }
 	w, err := b.open(withAPI, setting{replicas: replicas, jobs: other})

@@ -28,8 +28,9 @@ type trial struct {
 	proxy      *lossy.Proxy
 }
 
-// strikeAll runs a group: first all replicas are started, then ticks count, and faults strike.
-func (b *bench) strikeAll(group []fault, lacks map[string]string) ([]outcome, error) {
+// strikeAll runs contenders under a group of faults: first all replicas are started, then ticks count, and faults
+// strike.
+func (b *bench) strikeAll(group []fault, contenders []contender, lacks map[string]string) ([]outcome, error) {
 	var trials []*trial
 	var outcomes []outcome
 	defer func() {
@@ -37,6 +38,9 @@ func (b *bench) strikeAll(group []fault, lacks map[string]string) ([]outcome, er
 	}()
 	for _, f := range group {
 		for _, c := range contenders {
+			if len(b.among) > 0 && !slices.Contains(b.among, c.key) {
+				continue
+			}
 			if why := cmp.Or(lacks[c.key], f.without[c.key]); why != "" {
 				outcomes = append(outcomes, outcome{Fault: f.key, Contender: c.key, NotRun: why})
 				continue
@@ -62,11 +66,11 @@ func (b *bench) strikeAll(group []fault, lacks map[string]string) ([]outcome, er
 		o.Fault, o.Contender = t.fault.key, t.contender.key
 		outcomes = append(outcomes, o)
 	}
-	return inOrder(outcomes, group), nil
+	return inOrder(outcomes, group, contenders), nil
 }
 
 // inOrder sorts outcomes as faults and contenders stand in their lists.
-func inOrder(outcomes []outcome, group []fault) []outcome {
+func inOrder(outcomes []outcome, group []fault, contenders []contender) []outcome {
 	place := func(o outcome) int {
 		f := slices.IndexFunc(group, func(f fault) bool { return f.key == o.Fault })
 		c := slices.IndexFunc(contenders, func(c contender) bool { return c.key == o.Contender })
@@ -186,7 +190,7 @@ func killHolders(every time.Duration) func(*trial) error {
 			if i < 0 {
 				continue // nothing runs that could be cut short
 			}
-			t.processes[i].Kill()
+			t.replicas[i].Kill()
 			if err := t.b.sleep(time.Now().Add(500 * time.Millisecond)); err != nil {
 				return err
 			}
@@ -203,7 +207,7 @@ func stopHolder(t *trial) error {
 		return err
 	}
 	i := max(t.holder(4*time.Second), 0)
-	return stopFor(t, t.processes[i], 20*time.Second)
+	return stopFor(t, t.replicas[i], 20*time.Second)
 }
 
 func stallRedis(t *trial) error {
@@ -218,7 +222,7 @@ func stallRedis(t *trial) error {
 	return nil
 }
 
-func stopFor(t *trial, p *rig.Process, d time.Duration) error {
+func stopFor(t *trial, p interface{ Signal(syscall.Signal) error }, d time.Duration) error {
 	if err := p.Signal(syscall.SIGSTOP); err != nil {
 		return err
 	}

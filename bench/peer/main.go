@@ -1,6 +1,6 @@
 // Peer is one replica of what a team would build without Solotick. Each kind is one file: gocron with a redsync locker
-// (redsync.go), redislock with a fencing token (redislock.go), SET NX with a delay (setnx.go), and a sorted set of due
-// jobs (zset.go). BullMQ is beside it, in bullmq/.
+// (redsync.go), redislock with a fencing token (redislock.go), SET NX with a delay (setnx.go), a sorted set of due jobs
+// (zset.go), and a cron that knows seconds (crontab.go). Those for Node.js and Python are beside it.
 //
 // A replica names itself, the tick that it believes to fire, and its fencing token if it has one, in the headers that
 // Solotick sends: the app can then tell doubled ticks from late ones. That is all that these programs share with
@@ -48,7 +48,9 @@ func (j job) tick() time.Time {
 type replica struct {
 	redis *redis.Client
 	jobs  []job
-	call  func(ctx context.Context, j job, tick time.Time, token int64) error // token 0 = none
+	// command is the line of the crontab. It is run with JOB, URL, TICK, and HALF of the period in ms.
+	command string
+	call    func(ctx context.Context, j job, tick time.Time, token int64) error // token 0 = none
 }
 
 // kinds start a replica; stop ends it when its runs have ended.
@@ -59,22 +61,24 @@ var kinds = map[string]func(*replica) (stop func() error, err error){
 	"redislock": (*replica).fenced,
 	"setnx":     (*replica).setNX,
 	"zset":      (*replica).sortedSet,
+	"crontab":   (*replica).crontab,
 }
 
 func main() {
-	kind := flag.String("kind", "redsync", "redsync, held, keyed, redislock, setnx or zset")
+	kind := flag.String("kind", "redsync", "redsync, held, keyed, redislock, setnx, zset or crontab")
 	addr := flag.String("redis", "", "host:port")
 	file := flag.String("jobs", "", "file of jobs, as JSON")
 	name := flag.String("name", "peer", "name of the replica")
+	command := flag.String("command", "", "line of the crontab")
 	replicas := flag.Int("replicas", 1, "replicas in this process, each with its own connections")
 	flag.Parse()
-	if err := run(*kind, *addr, *file, *name, *replicas); err != nil {
+	if err := run(*kind, *addr, *file, *name, *command, *replicas); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
 	}
 }
 
-func run(kind, addr, file, name string, replicas int) error {
+func run(kind, addr, file, name, command string, replicas int) error {
 	start, ok := kinds[kind]
 	if !ok {
 		return fmt.Errorf("there is no kind %q", kind)
@@ -92,7 +96,7 @@ func run(kind, addr, file, name string, replicas int) error {
 	for range replicas {
 		client := redis.NewClient(&redis.Options{Addr: addr})
 		defer client.Close()
-		stop, err := start(&replica{redis: client, jobs: jobs, call: caller(name, len(jobs))})
+		stop, err := start(&replica{redis: client, jobs: jobs, command: command, call: caller(name, len(jobs))})
 		if err != nil {
 			return err
 		}

@@ -1,26 +1,13 @@
 // One replica of BullMQ's job schedulers, used as its documentation shows: each replica upserts the schedulers at its
 // start, and works on the queue.
 //
-//   node worker.mjs HOST:PORT FILE NAME
+//   node bullmq.mjs HOST:PORT FILE NAME
 //
-// FILE holds the jobs as JSON: [{"name", "every", "url"}]. SOLOTICK_SKEW moves the wall clock, by a Go duration in s or ms.
+// FILE holds the jobs as JSON: [{"name", "every", "url"}].
+import './skew.mjs';
 import { readFileSync } from 'node:fs';
+import { Queue, Worker } from 'bullmq';
 
-const skewed = /^(-?[\d.]+)(ms|s)$/.exec(process.env.SOLOTICK_SKEW ?? '');
-if (skewed) {
-  const by = Number(skewed[1]) * (skewed[2] === 's' ? 1000 : 1);
-  const Real = Date;
-  globalThis.Date = class extends Real {
-    constructor(...args) {
-      super(...(args.length ? args : [Real.now() + by]));
-    }
-    static now() {
-      return Real.now() + by;
-    }
-  };
-}
-
-const { Queue, Worker } = await import('bullmq');
 const [address, file, name] = process.argv.slice(2);
 const [host, port] = address.split(':');
 const jobs = JSON.parse(readFileSync(file, 'utf8'));
