@@ -84,11 +84,11 @@ bench: ## delays, costs, crowds, timers and size beside what is built without So
 	cd bench && go run . $(FLAGS)
 
 faults: ## ticks doubled, lost, late and early under faults, of Solotick and of thirteen contenders (FLAGS="-faults calm,crash")
-	.ci/install redis
+	.ci/install redis docs adapters faults
 	cd bench && go run . -only faults $(FLAGS)
 
 benchmarks: ## both, and docs/benchmarks.md anew, in 25 minutes on two quiet cores
-	.ci/install redis
+	.ci/install redis docs adapters faults
 	cd bench && go run . -all -write $(FLAGS)
 
 bench-gate: ## a few steady ratios beside the committed ones: it fails if one is worse, and wants a quiet machine for two minutes

@@ -31,7 +31,7 @@ var kept = []contender{
 }
 
 const (
-	byClaim    = "`claim: {}`: a tick for which no app could ask in time is not run later"
+	byClaim    = "`claim: {}`; a tick is lost if no app can ask for it, or while the lease of a killed run lasts"
 	halfPeriod = "it expires after half of the time between two ticks, and is never released. " +
 		"It does not prevent overlaps"
 	loop = "a loop that knows seconds stands for cron; "
