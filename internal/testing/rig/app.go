@@ -43,7 +43,8 @@ type App struct {
 	mu    sync.Mutex
 	doors []*Door
 	seen  []Request
-	odd   []string // requests that could not be read
+	asked []Question
+	odd   []string // requests and answers that could not be read
 }
 
 // StartApp starts one on a free port.
@@ -85,7 +86,7 @@ func (a *App) Count() int {
 	return len(a.seen)
 }
 
-// Odd is what was asked and could not be read, which no replica should ask.
+// Odd is what was asked or answered and could not be read, which no replica should send.
 func (a *App) Odd() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -96,7 +97,7 @@ func (a *App) Odd() []string {
 func (a *App) Forget() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.seen, a.odd = nil, nil
+	a.seen, a.asked, a.odd = nil, nil, nil
 }
 
 // serve answers a call at one of the doors.
@@ -109,21 +110,16 @@ func (a *App) serve(d *Door, w http.ResponseWriter, r *http.Request) {
 		c, err = d.client(&req, r.Header)
 	}
 	if err != nil {
-		a.mu.Lock()
-		a.odd = append(a.odd, err.Error())
-		a.mu.Unlock()
+		a.noteOdd(err.Error())
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	a.mu.Lock()
-	a.seen = append(a.seen, req)
-	at := len(a.seen) - 1
-	a.mu.Unlock()
+	at := a.add(req)
 	_, _ = io.Copy(io.Discard, r.Body)
 
 	if c != nil {
 		w.WriteHeader(http.StatusAccepted)
-		go a.work(c, at, arrived, take, fail)
+		go a.work(c, at, arrived, Plan{Take: take, Fail: fail})
 		return
 	}
 	stayed := wait(r.Context(), take)
@@ -135,6 +131,20 @@ func (a *App) serve(d *Door, w http.ResponseWriter, r *http.Request) {
 	case r.URL.Query().Get("decline") == "true":
 		w.WriteHeader(http.StatusConflict)
 	}
+}
+
+// add writes a call down.
+func (a *App) add(q Request) (at int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.seen = append(a.seen, q)
+	return len(a.seen) - 1
+}
+
+func (a *App) noteOdd(what string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.odd = append(a.odd, what)
 }
 
 // note writes down what becomes of a call, unless it is forgotten.

@@ -22,6 +22,7 @@ type Work struct {
 	Why       string        // the text of that answer
 	Report    string        // the outcome that the app reported last; "" = none
 	Answer    int           // to the report; 0 = there was none
+	Died      time.Time     // the app sent nothing from then on, as it was to be; it might work on until Until
 }
 
 // end is when the work ended. An app that looks at its clock before each step takes none after Until, however late it
@@ -81,11 +82,20 @@ func (c *client) post(ctx context.Context, by time.Time, what, body string) (ans
 }
 
 // work does what a call asked for, and reports it. It works only while it may.
-func (a *App) work(c *client, at int, arrived time.Time, take time.Duration, fail bool) {
+func (a *App) work(c *client, at int, arrived time.Time, p Plan) {
 	defer c.http.CloseIdleConnections()
 	w := Work{Heartbeat: c.heartbeat}
 	note := func() { a.note(at, arrived, func(q *Request) { q.Work = w }) }
-	done := a.beat(c, &w, arrived, take, note)
+	done, fail := p.Dies && p.Take == 0 || a.beat(c, &w, arrived, p.Take, note), p.Fail
+	if done && p.Dies {
+		w.Died = time.Now()
+		ended := w.Died
+		if w.Until.After(ended) {
+			ended = w.Until
+		}
+		a.note(at, arrived, func(q *Request) { q.Work, q.Ended, q.Left = w, ended, true })
+		return
+	}
 	w.Ended = w.end(time.Now())
 	note()
 	ended := w.Ended
