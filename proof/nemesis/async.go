@@ -50,7 +50,7 @@ func (c *court) watch() {
 		r := &run{job: c.job.name, tick: q.Tick.UTC(), id: q.Run, replica: q.Replica, arrived: q.Arrived}
 		for _, next := range c.calls[i+1:] {
 			switch {
-			case !next.Arrived.Before(worked(q)):
+			case !next.Arrived.Before(worked(q)), c.job.asks && c.mayBeLate(&next):
 			case !next.Work.Began.IsZero() && next.Work.Began.Before(worked(q)):
 				c.forbid("two apps at work", r)
 			default:
@@ -65,7 +65,7 @@ func (c *court) watch() {
 		if c.answeredByAnother(q) {
 			c.find("a heartbeat was answered by another process", r)
 		}
-		if stoppedEarly(q) && !stoodStill(q) && !c.record.touched(q.Replica, q.Arrived.Add(-recovery), worked(q)) {
+		if q.Work.Died.IsZero() && stoppedEarly(q) && !stoodStill(q) && !c.record.touched(q.Replica, q.Arrived.Add(-recovery), worked(q)) {
 			c.find("its app had to stop, and nothing had happened", r)
 		}
 	}
@@ -99,10 +99,10 @@ func (c *court) unsure(r *run, at time.Time) bool {
 // replica can be the cause of it.
 func stoodStill(q *rig.Request) bool { return q.Work.Late >= q.Work.Heartbeat/3 }
 
-// silent reports whether the app of a run stood still, so that its replica took it for dead.
+// silent reports whether the app of a run died or stood still, so that its replica took it for dead.
 func (c *court) silent(r *run) bool {
 	return c.job.async && slices.ContainsFunc(c.calls, func(q rig.Request) bool {
-		return q.Run == r.id && stoodStill(&q)
+		return q.Run == r.id && (stoodStill(&q) || !q.Work.Died.IsZero())
 	})
 }
 
@@ -110,7 +110,7 @@ func (c *court) silent(r *run) bool {
 func (c *court) count(q *rig.Request) {
 	t := c.of(c.record.classAt(q.Work.Began))
 	t.works++
-	if stoppedEarly(q) {
+	if q.Work.Died.IsZero() && stoppedEarly(q) {
 		t.stops++
 	}
 	if stoodStill(q) {
@@ -129,10 +129,10 @@ func (c *court) answeredByAnother(q *rig.Request) bool {
 	})
 }
 
-// reported reports whether the report that a run succeeded was answered, and its replica and Redis were whole then.
+// reported reports whether the report that a run ended so was answered, and its replica and Redis were whole then.
 // Faults before are no excuse: such a report is answered only while the run is the replica's.
-func (c *court) reported(r *run) bool {
+func (c *court) reported(r *run, outcome string) bool {
 	return slices.ContainsFunc(c.calls, func(q rig.Request) bool {
-		return q.Run == r.id && q.Work.Report == succeeded && q.Work.Answer == 200
+		return q.Run == r.id && q.Work.Report == outcome && q.Work.Answer == 200
 	}) && !c.record.touched(r.replica, r.ended.Add(-recovery), r.end().Add(edge))
 }

@@ -9,7 +9,7 @@ import (
 
 // look checks one run by itself.
 func (c *court) look(r *run) {
-	if (r.tick.UnixNano()-int64(c.job.offset))%int64(c.job.every) != 0 ||
+	if !c.job.isLease() && (r.tick.UnixNano()-int64(c.job.offset))%int64(c.job.every) != 0 ||
 		r.started() && r.arrived.Before(r.tick.Add(-c.early())) {
 		c.find("no tick of the job", r)
 	}
@@ -44,7 +44,7 @@ func (c *court) stale(r *run) bool {
 	if c.job.again && r.claimed().Before(next) && c.record.struck(r.replica, r.claimed(), r.arrived) || c.givenBack(r) {
 		return false
 	}
-	if !r.started() || c.job.lasts() || r.first > 1 || r.kind != "schedule" && (r.kind != "catchup" || c.job.again) {
+	if !r.started() || c.job.isLease() || c.job.lasts() || r.first > 1 || r.kind != "schedule" && (r.kind != "catchup" || c.job.again) {
 		return false
 	}
 	return r.arrived.After(next.Add(hair)) && !c.record.hit(r.replica, r.tick.Add(-edge), r.arrived) &&
@@ -256,6 +256,9 @@ func (c *court) handedOver(r *run) {
 func (c *court) order() {
 	var before []*run
 	for _, r := range started(c.runs) {
+		if c.job.asks && c.neverWorked(r) {
+			continue // the answer may have been held up, and the app was told so
+		}
 		for _, b := range before {
 			if b.token >= r.token && (!c.job.allow || b.arrived.Add(c.early()).Before(r.tick)) {
 				c.forbid("token did not grow", r)

@@ -33,6 +33,20 @@
 // The app may work on without its replica. So a restart in place takes over such a run when its lease is over, and not
 // at once. For these jobs a replica is also cut off, and killed before it would tell its app to stop.
 //
+// Some jobs have claim. The app beside each replica asks for each tick, every second time by a clock that is wrong by
+// up to 2.5 s. For one tick of six no app asks. Of the apps that get a tick, some fail, some die at work, and some before
+// their first heartbeat. Most ask again when the replica cannot tell. One such job is a lease, for which all apps ask
+// all the time. All that is said of http.async holds for these runs, and more:
+//
+//   - A tick is given to one app at most, and no replica claims one for which its app had not asked.
+//   - A tick for which an app asked in time is fired, unless another cause above explains that it was not, or each
+//     replica that was asked was struck until there was no time left. One for which no app asked in time is missed.
+//   - A question gets a clear answer, and an app that got a tick may begin, unless its replica or Redis was struck.
+//   - The run of an app that died is given up when its last heartbeat is over, and within two seconds.
+//   - A failure that an app reported is the tick's fate.
+//   - An app that died may work on until its last heartbeat is over, by its own clock. Until then nobody else may work.
+//   - A lease for which an app asks at a replica that is whole has a holder, within three seconds.
+//
 // A Redis that was stopped is less of an excuse than one that was killed. A run must not begin for a tick when a newer
 // one is due. A tick under missed: all must be fired, however late, unless a run was under way when it came due. A tick
 // that one healthy replica could start must start within two seconds. A run that ends while Redis stands still, on a

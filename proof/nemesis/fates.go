@@ -58,6 +58,9 @@ func (c *court) weigh() {
 		}
 	}
 	ticks := c.job.ticks(from, to)
+	if c.job.isLease() {
+		ticks = c.questioned(l)
+	}
 	all := c.read(l, ticks)
 	c.compare(l, all)
 	for _, tick := range ticks {
@@ -217,6 +220,9 @@ func (c *court) contradicted(tick time.Time, f *fate) string {
 		if c.surelyDone(r) && (f.run != r.id || f.what != succeeded) {
 			return itsFateIs + f.what
 		}
+		if c.job.asks && c.reported(r, failed) && (f.run != r.id || f.what != failed) {
+			return "its app reported that it failed, and its fate is " + f.what
+		}
 	}
 	if f.run != "" {
 		return c.contradictedRun(tick, f)
@@ -289,7 +295,7 @@ func (c *court) contradictedRun(tick time.Time, f *fate) string {
 // surelyDone reports whether the app finished a run, and nothing kept its replica from saying so.
 func (c *court) surelyDone(r *run) bool {
 	if c.job.async {
-		return c.reported(r)
+		return c.reported(r, succeeded)
 	}
 	return r.started() && !r.left && !r.failed && !c.record.touched(r.replica, r.begin().Add(-edge), r.end().Add(edge))
 }
@@ -305,8 +311,11 @@ func (c *court) metARun(tick time.Time, f *fate) bool {
 }
 
 // surelyOverlapped reports whether a run was under way for long before and after a tick that skips then, on a replica
-// to which nothing happened: so that one asked for the tick.
+// to which nothing happened: so that one asked for the tick. Where apps ask, one was told so.
 func (c *court) surelyOverlapped(tick time.Time) bool {
+	if c.job.asks && !c.toldOfARun(tick) {
+		return false
+	}
 	return !c.job.allow && !c.job.queue && slices.ContainsFunc(c.runs, func(r *run) bool {
 		return r.started() && !r.tick.Equal(tick) && r.arrived.Add(edge).Before(tick) &&
 			r.ended.After(tick.Add(edge)) && !c.record.touched(r.replica, r.begin().Add(-edge), r.end().Add(edge))

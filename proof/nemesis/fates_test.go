@@ -71,7 +71,8 @@ func (k *kept) says(tick float64, what string) *fate {
 func (k *kept) weighed(t *testing.T, want ...string) account {
 	t.Helper()
 	v := &verdict{byClass: map[string]*tally{}, fates: account{byName: map[string]int{}}}
-	c := &court{trial: k.trial, verdict: v, job: k.job, calls: k.requests, runs: join(k.requests, k.history, at(100)), byTick: map[time.Time][]*run{}}
+	c := &court{trial: k.trial, verdict: v, job: k.job, calls: k.requests, queries: k.questions,
+		runs: join(k.requests, k.history, at(100)), byTick: map[time.Time][]*run{}}
 	for _, r := range c.runs {
 		c.byTick[r.tick] = append(c.byTick[r.tick], r)
 	}

@@ -26,6 +26,7 @@ type job struct {
 	queue    bool          // one tick waits for the end of the run
 	exec     bool          // a process calls the app
 	async    bool          // the app accepts a run at once, and ends it by a report
+	asks     bool          // the app asks for each tick by itself, and goes on as with async
 	beat     time.Duration // how long the app may work for each heartbeat then; 0 = heartbeat
 	fails    int           // so many attempts of a run fail before one succeeds
 	ttl      time.Duration // its lease; 0 = ttl
@@ -37,6 +38,9 @@ func (j job) lease() time.Duration { return cmp.Or(j.ttl, ttl) }
 
 // heartbeat is how long the app may work for one.
 func (j job) heartbeat() time.Duration { return cmp.Or(j.beat, heartbeat) }
+
+// isLease reports whether the job has no ticks, and one app holds it at a time.
+func (j job) isLease() bool { return j.schedule == "@lease" }
 
 // lasts reports whether a tick is worth firing although a newer one is due.
 func (j job) lasts() bool { return j.all || j.queue }
@@ -63,6 +67,10 @@ var mix = []job{
 		again: true, ttl: asyncLease},
 	{name: "async-again-20s-8s", every: 20 * time.Second, take: 8 * time.Second, async: true,
 		again: true, ttl: asyncLease},
+	{name: "claim-5s-1s", every: 5 * time.Second, take: time.Second, asks: true, async: true, ttl: asyncLease},
+	{name: "claim-5s-6s", every: 5 * time.Second, take: 6 * time.Second, asks: true, async: true, ttl: asyncLease},
+	{name: "claim-10s-3s", every: 10 * time.Second, take: 3 * time.Second, asks: true, async: true, ttl: asyncLease},
+	{name: "lease", schedule: "@lease", take: 5 * time.Second, asks: true, async: true, ttl: asyncLease},
 }
 
 // longLease outlives a Redis that stands still while a replica drains.
@@ -83,11 +91,16 @@ var allMix = append(slices.Clone(mix),
 		beat: longBeat, ttl: longLease},
 	job{name: "async-again-2s-10s", every: 2 * time.Second, take: 10 * time.Second, async: true,
 		beat: longBeat, ttl: longLease, again: true},
+	job{name: "claim-10s-6s", every: 10 * time.Second, take: 6 * time.Second, asks: true, async: true,
+		beat: longBeat, ttl: longLease},
 )
 
-// ticks are the job's ticks in [from, to].
+// ticks are the job's ticks in [from, to]. A lease has none.
 func (j job) ticks(from, to time.Time) []time.Time {
 	var all []time.Time
+	if j.isLease() {
+		return nil
+	}
 	every, offset := int64(j.every), int64(j.offset)
 	for k := (from.UnixNano() - offset + every - 1) / every; k*every+offset <= to.UnixNano(); k++ {
 		all = append(all, time.Unix(0, k*every+offset).UTC())

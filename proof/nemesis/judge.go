@@ -48,6 +48,7 @@ const (
 	behindHandedOn   cause = "behind an older tick that was handed on"
 	perhapsStarted   cause = "may have been started"
 	allSlotsTaken    cause = "no slot was free for long enough"
+	besideTheStruck  cause = "all replicas that were asked were struck"
 )
 
 // cause is also why a tick may lack its fate, have another one, or have two.
@@ -72,6 +73,7 @@ var bounds = map[cause]struct{ perMille, few int }{
 	behindHandedOn:   {10, 8},
 	perhapsStarted:   {10, 26}, // an app's door that closed at a full ten seconds met 13 jobs of 19
 	allSlotsTaken:    {200, 20},
+	besideTheStruck:  {10, 8},
 	notCounted:       {2, 4},
 	neverBegun:       {10, 8},
 	forgotFates:      {20, 16},
@@ -94,6 +96,8 @@ type trial struct {
 	// withoutAnswer reports whether a replica has logged that it asked for a tick, and ended without an answer; nil =
 	// none has.
 	withoutAnswer func(job string, tick time.Time) bool
+
+	questions []rig.Question // of apps that ask for their ticks
 }
 
 // memory says what Redis still knows after it was struck.
@@ -129,6 +133,9 @@ type tally struct {
 	slowestHandover        time.Duration // from the refusal to the arrival at the app
 	works, stops, reports  int           // of runs that the app accepted: it worked, had to stop, reported success
 	stood                  int           // of these works: the app stood still, and may have been taken for dead
+	given, held            int           // ticks that apps got by asking; leases that they held
+	unasked                int           // ticks for which no app asked in time
+	died                   int           // apps that fell silent after they had got a tick or a lease
 }
 
 // finding is one violation.
@@ -226,6 +233,10 @@ func judge(t trial) *verdict {
 	for _, q := range t.requests {
 		requests[q.Job] = append(requests[q.Job], q)
 	}
+	questions := map[string][]rig.Question{}
+	for _, q := range t.questions {
+		questions[q.Job] = append(questions[q.Job], q)
+	}
 	byJob := map[string][]*run{}
 	all := join(t.requests, t.history, now)
 	for _, r := range all {
@@ -237,7 +248,7 @@ func judge(t trial) *verdict {
 	at := byReplica(all)
 	for _, j := range t.jobs {
 		c := &court{trial: t, verdict: v, job: j, runs: byJob[j.name], at: at,
-			calls: requests[j.name], outages: outages}
+			calls: requests[j.name], queries: questions[j.name], outages: outages}
 		c.hear()
 		delete(byJob, j.name)
 	}
@@ -271,6 +282,7 @@ type court struct {
 	runs    []*run            // in order of their beginning
 	at      map[string][]*run // those of all jobs that the app was asked for, by replica
 	calls   []rig.Request     // in order of their arrival
+	queries []rig.Question    // of the job's apps
 	byTick  map[time.Time][]*run
 	outages []span
 }
@@ -294,6 +306,7 @@ func (c *court) hear() {
 	}
 	c.order()
 	c.watch()
+	c.attend()
 	for _, tick := range c.job.ticks(c.from, c.to) {
 		t := c.of(c.record.classAt(tick))
 		t.ticks++
@@ -338,6 +351,8 @@ func (c *court) settle(t *tally, tick time.Time, runs []*run) {
 		return
 	}
 	switch {
+	case c.job.asks && !c.asked(tick):
+		t.unasked++
 	case slices.ContainsFunc(runs, c.diedBeforeTheStart), !c.job.lasts() && c.unanswered(tick):
 		c.excuse(struck, tick)
 	case c.overlapped(tick):
@@ -350,6 +365,13 @@ func (c *court) settle(t *tally, tick time.Time, runs []*run) {
 		c.excuse(behindHandedOn, tick)
 	case slices.ContainsFunc(runs, c.mayHaveStarted):
 		c.excuse(perhapsStarted, tick)
+	case c.job.asks && !c.owed(tick) && c.outage(tick) >= 0:
+		c.excuse(anOutage, tick)
+	case c.job.asks && !c.owed(tick):
+		c.excuse(besideTheStruck, tick)
+	case c.job.asks:
+		t.lost++
+		c.find("lost", &run{job: c.job.name, tick: tick})
 	case !c.job.all && c.slots > 0 && !c.free(tick, tick, tick.Add(c.job.every), prompt):
 		c.excuse(allSlotsTaken, tick)
 	case !c.job.all && c.hadNoChance(tick, little):
@@ -438,8 +460,11 @@ func (c *court) unanswered(tick time.Time) bool {
 		return false
 	}
 	return slices.ContainsFunc(c.record.strikes, func(s strike) bool {
+		if c.job.asks && !c.unansweredAt(s, tick) {
+			return false
+		}
 		return (s.harm == cut || s.harm == stopped && !s.to.Before(tick.Add(c.job.every))) &&
-			s.from.Sub(tick).Abs() <= edge
+			(c.job.asks || s.from.Sub(tick).Abs() <= edge)
 	})
 }
 
@@ -526,7 +551,7 @@ func (c *court) waited(tick time.Time) bool {
 // slow reports whether a tick was started late although the app beside a replica that was whole took it all the time.
 func (c *court) slow(tick time.Time, r *run) bool {
 	end := tick.Add(prompt)
-	refuses := slices.ContainsFunc(c.record.strikes, func(s strike) bool {
+	refuses := !c.job.asks && slices.ContainsFunc(c.record.strikes, func(s strike) bool {
 		return s.harm == refused && s.touches(tick, tick)
 	})
 	healthy := slices.ContainsFunc(c.replicas, func(name string) bool {

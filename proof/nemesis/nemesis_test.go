@@ -176,6 +176,10 @@ func surround(t *testing.T, binary string) *verdict {
 	if sum := total(v.rows("")); sum.stops == 0 || sum.reports == 0 {
 		t.Errorf("this run shows nothing of async: apps worked %d times, had to stop %d times, and reported %d successes", sum.works, sum.stops, sum.reports)
 	}
+	if sum := total(v.rows("")); sum.given == 0 || sum.held == 0 || sum.unasked == 0 || sum.died == 0 {
+		t.Errorf("this run shows nothing of claims: apps got %d ticks and held %d leases, asked not for %d ticks, and died %d times",
+			sum.given, sum.held, sum.unasked, sum.died)
+	}
 	for _, fate := range []string{succeeded, overlapped, missed, interrupted} {
 		if v.fates.byName[fate] == 0 {
 			t.Errorf("this run shows nothing of fates: no tick is %s", fate)

@@ -103,7 +103,9 @@ func (r *record) stood(from, to time.Time) (longest time.Duration) {
 // of a short run.
 var lateness = []string{"started late", "started although a newer tick was due", "lost", "taken over late",
 	"taken over late in its place", "its app had to stop, and nothing had happened", unharmed,
-	lostLock + ", and nothing had happened"}
+	lostLock + ", and nothing had happened", "no clear answer, and nothing had happened",
+	"its app could not begin, and nothing had happened", "that its app had died was noticed late",
+	"a lease without a holder"}
 
 const fewLate = 5
 

@@ -78,6 +78,12 @@ func (w *world) story(t trial, f finding) string {
 			}
 		}
 	}
+	for _, q := range t.questions {
+		if q.Job == f.job && near(q.Sent) {
+			fmt.Fprintf(&b, "  asked of %s: tick %s, now %t, sent %s, answered %s: %d %s %s\n",
+				q.Replica, clock(q.Tick), q.Now, clock(q.Sent), clock(q.Answered), q.Status, q.Reason, q.By)
+		}
+	}
 	for _, e := range t.history {
 		if e.job == f.job && near(e.tick) {
 			fmt.Fprintf(&b, "  history %s: tick %s of %s, run %s, kind %s, attempt %d: %s %s\n",
@@ -152,12 +158,15 @@ func figures(rows []row) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "redis\tfaults\tstrikes\tticks\tfired\toverlaps\toutages\texcused\tinterrupted\tdoubles\tlost\t"+
-		"limit\ttakeovers\tslowest\thandovers\tslowest\tlate\tdrained\tworks\tstopped\tstood still\treported\t")
+		"limit\ttakeovers\tslowest\thandovers\tslowest\tlate\tdrained\tworks\tstopped\tstood still\treported\t"+
+		"given\theld\tunasked\tdied\t")
 	for _, r := range append(slices.Clone(rows), row{"all", "", total(rows)}) {
-		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\t%d\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t\n",
+		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\t%d\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t"+
+			"%d\t%d\t%d\t%d\t\n",
 			r.world, r.class, r.strikes, r.ticks, r.fired, r.overlaps, r.outages, r.excused, r.interrupted,
 			r.doubles, r.lost, r.limits, r.takeovers, r.slowestTakeover.Round(time.Millisecond), r.handovers,
-			r.slowestHandover.Round(time.Millisecond), r.late, r.drained, r.works, r.stops, r.stood, r.reports)
+			r.slowestHandover.Round(time.Millisecond), r.late, r.drained, r.works, r.stops, r.stood, r.reports,
+			r.given, r.held, r.unasked, r.died)
 	}
 	_ = w.Flush() // to memory
 	return b.String()
@@ -186,6 +195,8 @@ func (t *tally) tell(run *results.Run) {
 	run.Add(t.takeovers, "takeovers")
 	run.Add(t.handovers, "handovers")
 	run.Add(t.works, "runs that apps ended")
+	run.Add(t.given, "ticks that apps got by asking")
+	run.Add(t.held, "holders of leases")
 }
 
 // forgive takes a finding of that kind for the machine's fault.
@@ -213,6 +224,10 @@ func (t *tally) add(o *tally) {
 	t.stops += o.stops
 	t.stood += o.stood
 	t.reports += o.reports
+	t.given += o.given
+	t.held += o.held
+	t.unasked += o.unasked
+	t.died += o.died
 	t.doubles += o.doubles
 	t.lost += o.lost
 	t.limits += o.limits

@@ -118,6 +118,9 @@ func (w *world) tableOfJobs(r *replica, listen string) string {
 		if j.exec {
 			return fmt.Sprintf("exec: {command: [%q, %q, %q]}", os.Args[0], callArg, w.app.URL(j.name, j.take))
 		}
+		if j.asks {
+			return fmt.Sprintf("claim: {heartbeat: %s, timeout: 1m}", j.heartbeat())
+		}
 		url, more := r.door.URL(j.name, j.take)+fmt.Sprintf("&fail=%d", j.fails), ""
 		if j.async {
 			url, more = url+"&async=true", fmt.Sprintf(", async: {heartbeat: %s, timeout: 1m}", j.heartbeat())
@@ -164,9 +167,12 @@ func (w *world) attack(length time.Duration, seed uint64, classes ...class) *ver
 	background.Go(func() { history.run(ctx) })
 	defer background.Wait()
 	defer stop()
+	asking, silence := context.WithCancel(ctx)
+	defer silence()
 
 	time.Sleep(recovery) // the second after a ledger's birth is settled, and fires nothing
 	from := time.Now()
+	gone := w.ask(asking, seed)
 	end := from.Add(length)
 	turn := min(length/time.Duration(2*len(classes)), maxPhase) // a strike that has begun is not cut short
 	classes = slices.Clone(classes)
@@ -189,7 +195,9 @@ func (w *world) attack(length time.Duration, seed uint64, classes ...class) *ver
 		return err == nil && len(due) == 0
 	})
 	told := time.Now()
+	silence()
 	w.end()
+	gone()
 	if err := history.read(ctx); err != nil {
 		w.t.Fatal(err)
 	}
@@ -207,7 +215,7 @@ func (w *world) attack(length time.Duration, seed uint64, classes ...class) *ver
 	for _, odd := range w.app.Odd() {
 		w.t.Error(odd)
 	}
-	t := trial{jobs: w.jobs, requests: w.app.Seen(), history: history.all(), ledgers: kept, record: w.record,
+	t := trial{jobs: w.jobs, requests: w.app.Seen(), questions: w.app.Asked(), history: history.all(), ledgers: kept, record: w.record,
 		from: from, to: to, left: told, memory: w.memory, slots: w.slots, withoutAnswer: w.withoutAnswer}
 	for _, r := range w.replicas {
 		t.replicas, t.local = append(t.replicas, r.name), t.local || r.path.clock == "local"
