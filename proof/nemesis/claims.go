@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -222,6 +223,27 @@ func (c *court) asked(tick time.Time) bool {
 	return slices.ContainsFunc(c.queries, func(q rig.Question) bool {
 		return q.Tick.Equal(tick) && !moment(&q).Add(prompt).After(tick.Add(c.job.every))
 	})
+}
+
+// explained reports whether Redis keeps the right reason for which a tick was missed, if no app asked for it at all. A row of
+// several ticks has the reason of one of them.
+func (c *court) explained(tick time.Time, f *fate) bool {
+	if f.count > 1 || slices.ContainsFunc(c.queries, func(q rig.Question) bool { return q.Tick.Equal(tick) }) {
+		return true
+	}
+	switch {
+	case f.detail == "no app asked for it":
+		return true
+	case strings.HasPrefix(f.detail, "the run of "):
+		return slices.ContainsFunc(c.runs, func(r *run) bool {
+			return r.outcome() == interrupted && r.tick.Before(tick) && r.end().After(tick)
+		})
+	case strings.HasPrefix(f.detail, "no replica claimed it before replica "):
+		return slices.ContainsFunc(c.record.strikes, func(s strike) bool {
+			return (s.harm.kills() || s.harm == drained) && s.to.After(tick) && s.from.Before(f.at)
+		})
+	}
+	return false
 }
 
 // toldOfARun reports whether an app that asked for a tick heard that a run was in its way.

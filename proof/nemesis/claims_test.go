@@ -110,6 +110,8 @@ func TestATickThatAnAppAskedForIsLostUnlessItsReplicaWasStruck(t *testing.T) {
 		"nor is the app's door":          {503, "redis_error", 0, .1, refused, "r1", 0, 5, unclear},
 		"nor is a cut that was long ago": {503, "redis_error", 0, .1, cut, "r1", -5, -3, unclear},
 		"its replica was cut off":        {503, "redis_error", 1, 4.9, cut, "r1", 0, 4, nil},
+		"its replica was just back":      {503, "redis_error", 0, .1, cut, "r1", -3, -1, nil},
+		"Redis was just back":            {503, "redis_error", 0, .1, away, theRedis, -3, -1, nil},
 		"until there was time enough":    {503, "redis_error", 0, 4.9, cut, "r1", -.5, .9, []string{"lost"}},
 		"its replica was killed":         {0, "", 1, 1.5, killed, "r1", 1.5, 2, nil},
 		"its replica drained":            {503, "draining", .1, .2, drained, "r1", -2, 4, nil},
@@ -149,6 +151,9 @@ func TestAnAppIsRefusedForAReason(t *testing.T) {
 	s.questions[2].Status, s.questions[2].Reason = 422, ""
 	s.judged(t, "answered 422 ")
 	s.questions[2].Status, s.questions[2].Reason = 503, "not_asked"
+	s.left = at(5.05)
+	s.judged(t) // it was told to end
+	s.left = at(60)
 	s.judged(t, "no clear answer, and nothing had happened")
 	s.strike(killed, "r2", 3, 3.5)
 	s.judged(t)
@@ -289,7 +294,8 @@ func keptClaims() *kept {
 	k.ledger.fates = []fate{{at: at(1.001), what: succeeded, tick: at(0), run: "a"}}
 	k.ledger.counted[succeeded] = 1
 	k.row(missed, 5, 5)
-	k.ledger.fates[1].count, k.ledger.counted[missed] = 1, 1
+	k.ledger.fates[1].count, k.ledger.fates[1].detail = 1, "no app asked for it"
+	k.ledger.counted[missed] = 1
 	return k
 }
 
@@ -307,6 +313,43 @@ func TestATickThatNoAppAskedForIsMissed(t *testing.T) {
 	k.forget(5)
 	k.forget(0)
 	k.weighed(t, "no fate", "no fate")
+}
+
+func TestATickThatNoAppAskedForHasNoFateUntilAnAppGetsALaterOne(t *testing.T) {
+	k := keptClaims()
+	k.forget(5)
+	k.weighed(t, "no fate")
+	k.ledger.newest = at(0)
+	if got := k.weighed(t); got.excused != 1 {
+		t.Errorf("got %+v", got)
+	}
+	k.gets(10, 10.002, 11)
+	k.weighed(t, "no fate")
+}
+
+func TestATickThatNoAppAskedForSaysSo(t *testing.T) {
+	const (
+		died    = "the run of 2026-12-01T12:00:00.000Z on r1, which had died, was not over"
+		started = "no replica claimed it before replica r1 started"
+	)
+	for _, detail := range []string{"", died, started} {
+		k := keptClaims()
+		k.ledger.fates[1].detail = detail
+		k.weighed(t, "missed, and the reason is said to be: "+detail)
+		k.asks("r2", 5, 5, 5.01, 409, "fired_elsewhere")
+		k.weighed(t)
+	}
+	k := keptClaims()
+	k.ledger.fates[1].detail = started
+	k.strike(killed, "r1", 5.3, 5.6)
+	k.weighed(t)
+	k = keptClaims()
+	k.ledger.fates[1].detail = died
+	k.history[0].outcome, k.history[0].at = interrupted, at(5.2)
+	k.ledger.fates[0].what = interrupted
+	k.ledger.counted = map[string]int{interrupted: 1, missed: 1}
+	k.requests[0].Left, k.requests[0].Work.Report = true, ""
+	k.weighed(t)
 }
 
 func TestTheRunsOfALeaseHaveOneFateEach(t *testing.T) {

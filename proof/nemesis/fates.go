@@ -167,8 +167,12 @@ func (c *court) weighTick(l *ledger, tick time.Time, t *decided) (what string, w
 	return what, why
 }
 
-// uncounted reports whether a tick was missed, and no newer one came due by which somebody would have counted it.
+// uncounted reports whether a tick was missed, and no newer one came due by which somebody would have counted it. Where
+// apps ask, that is the next one that an app gets.
 func (c *court) uncounted(l *ledger, tick time.Time) bool {
+	if c.job.asks && tick.After(l.newest) {
+		return !slices.ContainsFunc(c.runs, func(r *run) bool { return !r.tick.Before(tick) })
+	}
 	passed := tick.After(l.newest) || slices.ContainsFunc(l.gaps, func(g gap) bool {
 		return g.from.Before(tick) && tick.Before(g.to)
 	})
@@ -242,6 +246,8 @@ func (c *court) contradicted(tick time.Time, f *fate) string {
 		return "overlapped, and no run was in its way"
 	case f.what == missed && c.surelyOverlapped(tick):
 		return "missed, and a run was in its way"
+	case f.what == missed && c.job.asks && !c.explained(tick, f):
+		return "missed, and the reason is said to be: " + f.detail
 	}
 	return ""
 }

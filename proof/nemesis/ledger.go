@@ -35,6 +35,7 @@ type fate struct {
 	first  time.Time // of a row
 	count  int       // of a row
 	behind string    // of a row that overlapped: the run in the way, where it is known
+	detail string    // why, of a row that was missed
 }
 
 // ledgers reads those of all jobs.
@@ -114,5 +115,5 @@ func parseFate(m redis.XMessage) (fate, error) {
 		return fate{}, fmt.Errorf("reading the fate %q: %w", m.ID, err)
 	}
 	return fate{at: e.at, what: e.outcome, tick: e.tick, run: e.run, first: time.UnixMilli(row.First).UTC(),
-		count: row.Count, behind: row.Behind}, nil
+		count: row.Count, behind: row.Behind, detail: e.detail}, nil
 }
