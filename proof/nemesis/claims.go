@@ -145,8 +145,8 @@ func (c *court) attend() {
 // elsewhere are the reasons of a refusal while nobody has paused a job or changed the table.
 var elsewhere = []string{"fired_elsewhere", "overlap", "superseded"}
 
-// answered checks the answer to a question: that there is one, and that it is one of those to a tick that may be
-// another's. Whether the tick may be another's is a matter of the tick.
+// answered checks that there is an answer to a question, and of a refusal that its reason can be. Whether the tick was
+// another's is for settle.
 func (c *court) answered(q *rig.Question) {
 	r := &run{job: c.job.name, tick: q.Tick, replica: q.Replica, arrived: q.Sent, ended: q.Answered}
 	switch {
@@ -168,7 +168,7 @@ func (c *court) given(q *rig.Request) {
 	if r == nil || !r.started() {
 		return // it was held up on the way: see heldUp
 	}
-	silent := q.Arrived.Add(q.Work.Heartbeat) // from then on
+	silent := q.Arrived.Add(q.Work.Heartbeat) // a dead app may have worked until then
 	if q.Work.Until.After(silent) {
 		silent = q.Work.Until
 	}
@@ -225,8 +225,8 @@ func (c *court) asked(tick time.Time) bool {
 	})
 }
 
-// explained reports whether Redis keeps the right reason for which a tick was missed, if no app asked for it at all. A row of
-// several ticks has the reason of one of them.
+// explained reports whether Redis keeps the right reason for which a tick was missed, if no app asked for it at all. A
+// row of several ticks has the reason of one of them.
 func (c *court) explained(tick time.Time, f *fate) bool {
 	if f.count > 1 || slices.ContainsFunc(c.queries, func(q rig.Question) bool { return q.Tick.Equal(tick) }) {
 		return true
@@ -300,8 +300,8 @@ func (c *court) unansweredAt(s strike, tick time.Time) bool {
 	})
 }
 
-// questioned are what a lease has in place of ticks: the moments of its claims, and of those that met a run which had
-// just begun. These are the only moments of a lease with a fate and without a run.
+// questioned are what a lease has in place of ticks: the moments of its claims, and of questions that met a run which
+// had just begun. Redis counts the latter as overlapped.
 func (c *court) questioned(l *ledger) []time.Time {
 	ticks := slices.Collect(maps.Keys(c.byTick))
 	for _, f := range l.fates {

@@ -92,6 +92,25 @@ func TestATickThatNoAppAskedForIsNotLost(t *testing.T) {
 	s.judged(t, "claimed, and no app had asked", unharmed)
 }
 
+func TestARunIsOfAReplicaWhoseAppHadAsked(t *testing.T) {
+	s := claims(claiming)
+	s.gets(5, 5.002, 6)
+	s.settle(0, 4, "x", interrupted)
+	s.strike(killed, "r1", .01, 1)
+	s.asks("r2", 0, 0, .1, 409, "fired_elsewhere")
+	s.judged(t, "claimed, and no app had asked")
+	s.asks("r1", 0, 4.5, 4.6, 409, "fired_elsewhere") // the run was over
+	s.judged(t, "claimed, and no app had asked")
+	s.questions[2].Sent = at(0)
+	s.judged(t)
+	s.questions[2].Tick = at(5)
+	s.judged(t, "claimed, and no app had asked")
+	s.questions[2].Now = true
+	s.judged(t)
+	s.questions[2].Answered = at(-1)
+	s.judged(t, "claimed, and no app had asked")
+}
+
 func TestATickThatAnAppAskedForIsLostUnlessItsReplicaWasStruck(t *testing.T) {
 	unclear := []string{"lost", "no clear answer, and nothing had happened"}
 	for name, c := range map[string]struct {
