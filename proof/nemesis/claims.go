@@ -345,11 +345,6 @@ func (c *court) vacancy(from, to time.Time) {
 	}
 }
 
-// neverWorked reports whether the app of a run did not begin.
-func (c *court) neverWorked(r *run) bool {
-	return slices.ContainsFunc(c.calls, func(q rig.Request) bool { return q.Run == r.id && q.Work.Began.IsZero() })
-}
-
 // mayBeLate reports whether an answer may have been held up on its way to the app, after the claim of its run. Such an
 // app must not begin before a heartbeat is answered.
 func (c *court) mayBeLate(q *rig.Request) bool {

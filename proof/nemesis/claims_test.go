@@ -59,8 +59,9 @@ func TestOneOfTheAppsThatAskGetsTheTick(t *testing.T) {
 	s := claims(claiming)
 	s.gets(0, .002, 1)
 	s.refused(0)
-	s.gets(5, 7.4, 8.4) // its clock is slow
-	if got := s.judged(t); got.fired != 2 || got.works != 2 || got.unasked != 0 {
+	s.gets(5, 7.4, 8.4)               // its clock is slow
+	s.strike(refused, "r1", 4.9, 5.1) // which no app needs that asks
+	if got := s.judged(t); got.fired != 2 || got.works != 2 || got.unasked != 0 || got.given != 2 || got.held != 0 {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -142,8 +143,23 @@ func TestATickThatAnAppAskedForIsLostUnlessItsReplicaWasStruck(t *testing.T) {
 			s.gets(5, 6.002, 7)
 			s.asks("r1", 0, c.sent, c.answered, c.status, c.reason)
 			s.strike(c.h, c.target, c.from, c.to)
-			s.judged(t, c.want...)
+			got := s.judged(t, c.want...)
+			if outage := c.target == theRedis; c.want == nil && (got.outages == 1) != outage ||
+				got.lost+got.outages+got.excused != 1 {
+				t.Errorf("got %+v", got)
+			}
 		})
+	}
+}
+
+// Its replica may have taken it for a question for another tick.
+func TestAQuestionForTheTickNextToNowIsNotOwedAnAnswerAfterAStrike(t *testing.T) {
+	for now, want := range map[bool][]string{true: nil, false: {"lost"}} {
+		s := claims(claiming)
+		s.gets(5, 5.002, 6)
+		s.asks("r1", 0, -2, 4, 409, "fired_elsewhere").Now = now
+		s.strike(stopped, "r1", -1, .4)
+		s.judged(t, want...)
 	}
 }
 
@@ -254,12 +270,12 @@ func TestALeaseHasOneHolderAtATime(t *testing.T) {
 	for began, want := range map[float64][]string{2.4: {"two apps at work"}, 2.6: nil} {
 		s := claims(leased)
 		s.gets(0, .002, 1)
-		s.dies(1.1, 1.1, 1.9, 2.5, 2.52)
+		s.dies(1.1, 1.3, 1.9, 2.5, 2.52) // the answer came late
 		s.gets(began, began, 3.2).Replica = "r2"
 		s.questions[2].Replica, s.history[2].replica = "r2", "r2"
 		s.left = at(4)
 		s.strike(stopped, "r1", 1.5, 2.7) // excuses no second holder
-		if got := s.judged(t, want...); got.works != 3 || got.ticks != 0 {
+		if got := s.judged(t, want...); got.works != 3 || got.ticks != 0 || got.held != 3 || got.given != 0 {
 			t.Errorf("got %+v", got)
 		}
 	}
@@ -300,6 +316,9 @@ func TestALeaseThatAnAppAsksForHasAHolder(t *testing.T) {
 			if c.found {
 				want = []string{"a lease without a holder"}
 			}
+			s.judged(t, want...)
+			s.questions, s.requests, s.history = s.questions[:1], s.requests[:1], s.history[:1]
+			s.asks("r2", 0, c.sent, c.answered, 409, "overlap").Now = true // until the end
 			s.judged(t, want...)
 		})
 	}
@@ -359,7 +378,15 @@ func TestATickThatNoAppAskedForSaysSo(t *testing.T) {
 		k.weighed(t)
 	}
 	k := keptClaims()
+	k.row(missed, 5, 10).count = 2 // ticks, of which one has a reason
+	k.ledger.fates = slices.Delete(k.ledger.fates, 1, 2)
+	k.ledger.counted[missed] = 2
+	k.weighed(t)
+	k = keptClaims()
 	k.ledger.fates[1].detail = started
+	k.strike(killed, "r1", 4.3, 4.6)
+	k.strike(killed, "r1", 11.3, 11.6)
+	k.weighed(t, "missed, and the reason is said to be: "+started)
 	k.strike(killed, "r1", 5.3, 5.6)
 	k.weighed(t)
 	k = keptClaims()
@@ -393,6 +420,9 @@ func TestATickWhoseAppWasToldOfARunOverlaps(t *testing.T) {
 	k := keptClaims()
 	k.requests[0].Ended, k.requests[0].Work.Ended, k.history[0].at = at(6), at(6), at(6)
 	k.weighed(t) // no app asked
+	k.asks("r2", 10, 5, 5.01, 409, "overlap")
+	k.asks("r2", 5, 5.1, 5.2, 409, "fired_elsewhere")
+	k.weighed(t)
 	k.asks("r2", 5, 5, 5.01, 409, "overlap")
 	k.weighed(t, "missed, and a run was in its way")
 	k.says(5, overlapped)

@@ -256,9 +256,6 @@ func (c *court) handedOver(r *run) {
 func (c *court) order() {
 	var before []*run
 	for _, r := range started(c.runs) {
-		if c.job.asks && c.neverWorked(r) {
-			continue // the answer may have been held up, and the app was told so
-		}
 		for _, b := range before {
 			if b.token >= r.token && (!c.job.allow || b.arrived.Add(c.early()).Before(r.tick)) {
 				c.forbid("token did not grow", r)
