@@ -311,15 +311,25 @@ func (c *court) unansweredAt(s strike, tick time.Time) bool {
 }
 
 // questioned are what a lease has in place of ticks: the moments of its claims, and of questions that met a run which
-// had just begun. Redis counts the latter as overlapped.
+// had just begun or had no answer. Redis counts the latter as overlapped or missed.
 func (c *court) questioned(l *ledger) []time.Time {
 	ticks := slices.Collect(maps.Keys(c.byTick))
 	for _, f := range l.fates {
-		if f.run == "" && f.what == overlapped && c.byTick[f.tick] == nil {
+		if f.run == "" && f.count == 1 && c.byTick[f.tick] == nil {
 			ticks = append(ticks, f.tick)
 		}
 	}
 	return ticks
+}
+
+// noLeaseMissed is what a lease must not have unless a strike kept an answer from a replica.
+const noLeaseMissed = "missed, by a lease, and nothing had happened"
+
+// unheardLease reports whether a strike fell between a question for a lease and the moment it was counted as missed.
+func (c *court) unheardLease(f *fate) bool {
+	return slices.ContainsFunc(c.record.strikes, func(s strike) bool {
+		return s.harm != refused && s.touches(f.tick.Add(-recovery), f.at)
+	})
 }
 
 // vacancies finds where a lease had no holder although an app asked for it all the time, at a replica that was whole.

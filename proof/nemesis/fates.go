@@ -246,6 +246,10 @@ func (c *court) contradicted(tick time.Time, f *fate) string {
 		return "overlapped, and no run was in its way"
 	case f.what == missed && c.surelyOverlapped(tick):
 		return "missed, and a run was in its way"
+	case f.what == missed && c.job.isLease():
+		if !c.unheardLease(f) {
+			return noLeaseMissed
+		}
 	case f.what == missed && c.job.asks && !c.explained(tick, f):
 		return "missed, and the reason is said to be: " + f.detail
 	}

@@ -105,7 +105,7 @@ var lateness = []string{"started late", "started although a newer tick was due",
 	"taken over late in its place", "its app had to stop, and nothing had happened", unharmed,
 	lostLock + ", and nothing had happened", "no clear answer, and nothing had happened",
 	"its app could not begin, and nothing had happened", "that its app had died was noticed late",
-	"a lease without a holder"}
+	"a lease without a holder", noLeaseMissed}
 
 const fewLate = 5
 
