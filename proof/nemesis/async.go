@@ -65,7 +65,8 @@ func (c *court) watch() {
 		if c.answeredByAnother(q) {
 			c.find("a heartbeat was answered by another process", r)
 		}
-		if q.Work.Died.IsZero() && stoppedEarly(q) && !stoodStill(q) && !c.record.touched(q.Replica, q.Arrived.Add(-recovery), worked(q)) {
+		if q.Work.Died.IsZero() && stoppedEarly(q) && !stoodStill(q) &&
+			!c.record.touched(q.Replica, q.Arrived.Add(-recovery), worked(q)) {
 			c.find("its app had to stop, and nothing had happened", r)
 		}
 	}

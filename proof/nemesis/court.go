@@ -44,7 +44,8 @@ func (c *court) stale(r *run) bool {
 	if c.job.again && r.claimed().Before(next) && c.record.struck(r.replica, r.claimed(), r.arrived) || c.givenBack(r) {
 		return false
 	}
-	if !r.started() || c.job.isLease() || c.job.lasts() || r.first > 1 || r.kind != "schedule" && (r.kind != "catchup" || c.job.again) {
+	if c.job.isLease() || !r.started() || c.job.lasts() ||
+		r.first > 1 || r.kind != "schedule" && (r.kind != "catchup" || c.job.again) {
 		return false
 	}
 	return r.arrived.After(next.Add(hair)) && !c.record.hit(r.replica, r.tick.Add(-edge), r.arrived) &&

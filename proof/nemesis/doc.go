@@ -34,8 +34,8 @@
 // at once. For these jobs a replica is also cut off, and killed before it would tell its app to stop.
 //
 // Some jobs have claim. The app beside each replica asks for each tick, every second time by a clock that is wrong by
-// up to 2.5 s. For one tick of six no app asks. Of the apps that get a tick, some fail, some die at work, and some before
-// their first heartbeat. Most ask again when the replica cannot tell. One such job is a lease, for which all apps ask
+// up to 2.5 s. For one tick of six no app asks. Of the apps that get a tick, some fail, some die at work, and some
+// before their first heartbeat. Most ask again when the replica cannot tell. One such job is a lease, for which all apps ask
 // all the time. All that is said of http.async holds for these runs, and more:
 //
 //   - A tick is given to one app at most, and no replica claims one for which its app had not asked.

@@ -177,7 +177,7 @@ func surround(t *testing.T, binary string) *verdict {
 		t.Errorf("this run shows nothing of async: apps worked %d times, had to stop %d times, and reported %d successes", sum.works, sum.stops, sum.reports)
 	}
 	if sum := total(v.rows("")); sum.given == 0 || sum.held == 0 || sum.unasked == 0 || sum.died == 0 {
-		t.Errorf("this run shows nothing of claims: apps got %d ticks and held %d leases, asked not for %d ticks, and died %d times",
+		t.Errorf("this run shows nothing of claims: %d ticks given, %d leases held, %d ticks not asked for, %d deaths",
 			sum.given, sum.held, sum.unasked, sum.died)
 	}
 	for _, fate := range []string{succeeded, overlapped, missed, interrupted} {

@@ -215,8 +215,8 @@ func (w *world) attack(length time.Duration, seed uint64, classes ...class) *ver
 	for _, odd := range w.app.Odd() {
 		w.t.Error(odd)
 	}
-	t := trial{jobs: w.jobs, requests: w.app.Seen(), questions: w.app.Asked(), history: history.all(), ledgers: kept, record: w.record,
-		from: from, to: to, left: told, memory: w.memory, slots: w.slots, withoutAnswer: w.withoutAnswer}
+	t := trial{jobs: w.jobs, requests: w.app.Seen(), questions: w.app.Asked(), history: history.all(),
+		ledgers: kept, record: w.record, from: from, to: to, left: told, memory: w.memory, slots: w.slots, withoutAnswer: w.withoutAnswer}
 	for _, r := range w.replicas {
 		t.replicas, t.local = append(t.replicas, r.name), t.local || r.path.clock == "local"
 	}
