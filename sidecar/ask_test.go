@@ -119,6 +119,23 @@ func TestATickThatNoAppAsksForIsMissed(t *testing.T) {
 	})
 }
 
+// An app asked for a tick to come. Then the table changes, and no tick is another one except those to come.
+func TestATickThatTheTableHasLostIsOfNoApp(t *testing.T) {
+	table := asked("lock: {ttl: 15s}, start: \"2000-01-01T00:10:30Z\"")
+	simulate(t, table, func(w *world) {
+		r, a := w.replica(0), newApp(0)
+		w.at(-5 * time.Second)
+		var q *question
+		go func() { q = a.asks(w.t.Context(), r, 0) }()
+		w.at(-3 * time.Second)
+		w.must(r.Reload(parse(t, strings.Replace(table, "* * * * *", "30 * * * *", 1)), nil))
+		w.at(time.Second)
+		if q == nil || q.refused == nil || q.refused.Reason != "superseded" {
+			t.Errorf("it was answered %+v", q)
+		}
+	})
+}
+
 // An app that leaves before the tick costs nothing, one that leaves after its answer costs the tick.
 func TestAnAppThatAskedMayBeGone(t *testing.T) {
 	simulate(t, asked("lock: {ttl: 15s}"), func(w *world) {

@@ -113,7 +113,7 @@ func (f *firer) gate(w *wake) reason {
 	switch sp := w.spec; {
 	case sp.asks() && (w.asker == nil || w.asker.waits.Err() != nil):
 		return unasked
-	case !sp.asks() && w.asker != nil:
+	case w.asker != nil && (!sp.asks() || !sp.Schedule.IsLease() && !sp.Schedule.Next(w.tick.Add(-1)).Equal(w.tick)):
 		return superseded
 	case w.byHand():
 	case sp.Suspend:
