@@ -43,8 +43,13 @@ func (w *world) judgeApart(a *worker, before []*worker) {
 		if b.job != a.job || b.from == 0 || b.to <= a.from {
 			continue
 		}
-		if other, _ := w.redis.claims.of(b.run.ID); w.lostAllBetween(min(cl.won, other.won), a.from) {
+		other, _ := w.redis.claims.of(b.run.ID)
+		if w.lostAllBetween(min(cl.won, other.won), a.from) {
 			w.met["apps together after their leases were lost with all data"]++
+			continue
+		}
+		if forgottenBy(other, cl, a.from) {
+			w.met["apps together after a failover forgot a claim"]++
 			continue
 		}
 		n++
@@ -91,6 +96,10 @@ func (w *world) judgeGrants(a *worker, r *run) {
 		for _, next := range w.runs[a.n+1:] {
 			if next.Job == r.Job && next.Tick.Equal(r.Tick) && next.Kind != "backfill" && r.Kind != "backfill" &&
 				next.start < g.at {
+				if other, _ := w.redis.claims.of(next.ID); forgottenBy(w.claimOf(a), other, next.start) {
+					w.met["reports on attempts that a failover forgot"]++
+					continue
+				}
 				w.violatedAt(g.at, "async: a token", r.Job,
 					"%s took a report on attempt %d for tick %s, and attempt %d had begun on %s at %s",
 					g.by.process, r.Attempt, stamp(r.Tick), next.Attempt, next.replica.process, next.start)
@@ -131,6 +140,8 @@ func (w *world) judgeReport(a *worker, r *run) {
 		w.met["successes whose replicas died before they told Redis"]++
 	case cl.how == "lost":
 		w.met["successes of runs that were lost with all data"]++
+	case cl.how == "forgotten":
+		w.met["successes of runs that a failover forgot"]++
 	case cl.how == "reap" && w.disturbed(r.replica.place, cl.renewed, cl.settled):
 		w.met["successes whose replicas did not reach Redis in time"]++
 	case r.status != execute.Succeeded || cl.how != "finish" || cl.outcome != "succeeded":
@@ -222,7 +233,9 @@ func (w *world) judgeDeaths() {
 			w.met["run again for the last time"]++
 		}
 		const ofRedis = time.Millisecond // its time is in whole ones
-		if c.deaths != deaths || c.deaths > takeovers || !w.stepped && c.won < p.settled+wait-ofRedis {
+		// a failover that forgets the end of the run has it settled once more
+		early := !w.stepped && len(p.undone) == 0 && p.how != "forgotten" && c.won < p.settled+wait-ofRedis
+		if c.deaths != deaths || c.deaths > takeovers || early {
 			w.violatedAt(c.won, "2: deaths", c.job, "tick %s is run again %s after its run on %s was interrupted, "+
 				"as one of %d deaths after %d", stamp(c.tick), c.won-p.settled, p.replica.process, c.deaths, p.deaths)
 		}

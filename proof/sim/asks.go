@@ -22,7 +22,7 @@ const asksFirst = "apps ask first"
 // answered. Some of the jobs become such as something of them is due, and cease to be such.
 func (p *Plan) asks(r *rand.Rand) {
 	p.async(r)
-	p.Faults = nil
+	p.Faults, p.Confirms = nil, pick(r, 0, 0, 1)
 	for i := range p.Jobs {
 		j := &p.Jobs[i]
 		if i > 0 && r.IntN(3) == 0 {
@@ -58,7 +58,24 @@ func (p *Plan) asks(r *rand.Rand) {
 	}
 	kinds := []string{"crash", "crash", crashInPlace, "stall", "stall", "cut", "cut", "void", "lossy", "late", "jump", "stop",
 		"drain", "drain", "redis refuses", "redis refuses", "redis void", "redis lossy", "redis restarts", redisStalls,
-		forgets, redisSteps}
+		forgets, redisSteps, failsOver}
+	switch r.IntN(6) {
+	case 0: // the table says `clock: local`
+		p.Own = true
+		for i := range p.Replicas {
+			p.Replicas[i].Skew = -upTo(r, 50*time.Millisecond)
+		}
+		kinds = slices.DeleteFunc(kinds, func(kind string) bool { return kind == "jump" || kind == redisSteps })
+	case 1:
+		p.excludes(r)
+	case 2:
+		for i := range p.Jobs {
+			if j := &p.Jobs[i]; j.Asks {
+				j.From = pick(r, 0, time.Duration(8+r.IntN(8))*time.Second)
+				j.To = pick(r, 0, time.Duration(24+r.IntN(10))*time.Second)
+			}
+		}
+	}
 	for at := 8 * time.Second; at < 34*time.Second; at += 4*time.Second + upTo(r, 12*time.Second) {
 		f := Fault{At: at, Kind: pick(r, kinds...), Replica: -1, For: 500*time.Millisecond + upTo(r, 8*time.Second)}
 		switch f.Kind {
@@ -66,12 +83,39 @@ func (p *Plan) asks(r *rand.Rand) {
 			f.By = upTo(r, 2*skews) - skews
 		case redisSteps:
 			f.By = upTo(r, 20*time.Second) - 8*time.Second
+		case failsOver:
+			f.By, f.For = 5*time.Millisecond+upTo(r, 800*time.Millisecond), 100*time.Millisecond+upTo(r, time.Second)
+			f.After = pick(r, "acquire WON", "acquire OVERLAP", "settle OK", "settle OK", "extend OK")
 		}
 		p.Faults = append(p.Faults, f)
 	}
+	p.outlasts()
 	for range pick(r, 0, 1, 2) {
 		p.Orders = append(p.Orders, Order{At: 8*time.Second + upTo(r, 25*time.Second), For: upTo(r, 8*time.Second),
 			Kind: pick(r, "cancel", "trigger", "backfill", "pause"), Job: p.Jobs[r.IntN(len(p.Jobs))].Name})
+	}
+}
+
+// outlasts lets the world last until what a failover has brought back is taken over. Some wait for an answer first.
+func (p *Plan) outlasts() {
+	for _, f := range p.Faults {
+		if f.Kind == failsOver || f.Kind == comesBackOlder {
+			p.Lasts = max(p.Lasts, f.At+2*impatient+f.By+f.For+p.ttlOfAsync()+waited)
+		}
+	}
+}
+
+// excludes lets a midnight pass, before or after which a calendar excludes the ticks of jobs whose apps ask. Their
+// schedulers do not know that.
+func (p *Plan) excludes(r *rand.Rand) {
+	lead := (16*time.Second + upTo(r, 8*time.Second)).Truncate(time.Millisecond)
+	p.From = 4*24*time.Hour - lead
+	midnight := dawn.Add(4 * 24 * time.Hour)
+	p.Calendars = []Calendar{{Name: closedDays, Dates: []string{dateOf(midnight.AddDate(0, 0, -r.IntN(2)))}}}
+	for i := range p.Jobs {
+		if j := &p.Jobs[i]; j.Asks {
+			j.Days = &Days{Weekday: -1, Exclude: closedDays}
+		}
 	}
 }
 
@@ -81,7 +125,7 @@ func (j Job) inTable() Job {
 		return j
 	}
 	j.Guarantee, j.Retries = "at-most-once", 0
-	if j.Policy != "Allow" {
+	if j.Policy != "Allow" || j.Lease { // a reload may make it one
 		j.Policy = "Forbid"
 	}
 	return j
@@ -110,7 +154,7 @@ type asking struct {
 func (w *world) schedules() {
 	for _, name := range w.plan.names() {
 		for place := range w.plan.Replicas {
-			if w.plan.Class == asksFirst && w.plan.isAsync(name) {
+			if (w.plan.Class == asksFirst || w.plan.Class == leases) && w.plan.isAsync(name) {
 				w.crew.Go(func() { w.schedule(place, name) })
 			}
 		}
@@ -123,14 +167,19 @@ func (w *world) schedule(place int, name string) {
 	const fast = 2500 * time.Millisecond
 	skew := w.dice.between(-fast, fast, forAsk, uint64(place))
 	tick := w.began.Add(w.plan.Replicas[place].Begins)
-	for w.now() < w.plan.Lasts {
+	for n := uint64(0); w.now() < w.plan.Lasts; n++ {
 		c := w.row(name, w.now())
-		if c == nil || c.Guarantee == config.EveryReplica {
+		switch {
+		case c == nil || c.Guarantee == config.EveryReplica:
 			time.Sleep(time.Second)
 			tick = time.Now()
 			continue
+		case c.Schedule.IsLease():
+			w.hold(place, w.plan.job(name), n)
+			tick = time.Now()
+			continue
 		}
-		tick = w.next(c, tick)
+		tick = w.ticksOf(c).everyTick(tick)
 		wanted := tick
 		time.Sleep(time.Until(tick.Add(-skew)))
 		w.crew.Go(func() { w.wantTick(place, w.plan.job(name), wanted) })
@@ -306,7 +355,7 @@ func (q *asking) begins(r execute.Run) int {
 	n := w.started(p, r)
 	w.mu.Lock()
 	q.run, q.given = r, true
-	w.runs[n].asked, w.runs[n].stands = true, p.stall.stands()
+	w.runs[n].asked, w.runs[n].stands, w.runs[n].lease = true, p.stall.stands(), leaseIn(p.sidecar.Table(), r.Job)
 	left := q.left
 	w.mu.Unlock()
 	if left != 0 && left < w.now() {
@@ -344,6 +393,11 @@ func (w *world) checkAsked() {
 				"which was fired", q.replica.process, stamp(q.tick), no.Reason)
 		case refused && no.Reason == "fired_elsewhere":
 			w.judgeElsewhere(q, no)
+		case refused && no.Reason == "outside_window" && (q.forbids || q.tick.IsZero() || w.everLease(q.job.Name)):
+			w.met["askers for excluded ticks"]++
+		case refused && no.Reason == "outside_window":
+			w.violatedAt(q.answered, "asks: a refusal", q.job.Name, "the app of %s asked for tick %s, and was told "+
+				"that it is excluded", q.replica.process, stamp(q.tick))
 		}
 	}
 	for _, c := range w.redis.claims.all {
@@ -367,19 +421,22 @@ func (w *world) checkAsked() {
 
 // about reports whether an app asked for what a claim is of.
 func (q *asking) about(c *claim) bool {
-	return q.job.Name == c.job && q.replica == c.replica && q.at <= c.sent && (q.tick.IsZero() || q.tick.Equal(c.tick))
+	return q.job.Name == c.job && q.replica == c.replica && q.at <= c.sent &&
+		(q.tick.IsZero() || q.tick.Equal(c.tick) || q.replica.world.everLease(c.job)) // then it is no tick
 }
 
 func (w *world) judgeGiven(q *asking) {
 	due := q.run.Tick.Sub(w.began)
 	switch {
+	case !q.tick.IsZero() && !q.tick.Equal(q.run.Tick) && w.everLease(q.job.Name):
+		w.met["askers for ticks of a job that had become a lease"]++
 	case !q.tick.IsZero() && !q.tick.Equal(q.run.Tick):
 		w.violatedAt(q.answered, "asks: a grant", q.job.Name, "the app of %s asked for tick %s, and was given %s",
 			q.replica.process, stamp(q.tick), stamp(q.run.Tick))
 	case q.tick.IsZero():
 		w.judgeNow(q)
 	}
-	if q.at < due-slack {
+	if q.at < due-slack && !q.tick.IsZero() {
 		w.met["askers that were held back, as their clocks were fast"]++
 	}
 }
@@ -387,7 +444,8 @@ func (w *world) judgeGiven(q *asking) {
 // judgeNow: an app that asks for the tick of now is given the one that comes due next to that.
 func (w *world) judgeNow(q *asking) {
 	j := w.during(q.job.Name, q.at-time.Second, q.answered)
-	if j == nil || w.stepped || q.replica.began+recovery > q.at || w.disturbed(q.replica.place, q.at-recovery, q.at) ||
+	if j == nil || j.Schedule.IsLease() || w.stepped || q.replica.began+recovery > q.at ||
+		w.disturbed(q.replica.place, q.at-recovery, q.at) ||
 		w.disturbed(-1, q.at-recovery, q.at) {
 		return
 	}
@@ -432,6 +490,11 @@ func (w *world) checkDueLeft() {
 		if j == nil || j.Claim == nil || w.stepped || w.disturbed(-1, w.plan.Lasts-8*time.Second, w.plan.Lasts) ||
 			!w.healthyFor(name, w.plan.Lasts-8*time.Second, w.plan.Lasts) {
 			continue
+		}
+		if w.everLease(name) && slices.ContainsFunc(w.redis.claims.all, func(c *claim) bool {
+			return c.job == name && c.settled > w.plan.Lasts-waited
+		}) {
+			continue // the end of a holding sets free what another app had asked for just before it began
 		}
 		w.met["jobs of apps that ask, of which nothing was left"]++
 		if w.redis.isDue(name, w.plan.Lasts-waited) {

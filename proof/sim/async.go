@@ -70,6 +70,8 @@ func (j *Job) does() string {
 	switch {
 	case j.Async == nil:
 		return "exec: {command: [x]}"
+	case j.isLease() && j.Async.Timeout > time.Hour: // and none is written
+		return fmt.Sprintf("claim: {heartbeat: %s}", j.Async.Heartbeat)
 	case j.Asks:
 		return fmt.Sprintf("claim: {timeout: %s, heartbeat: %s}", j.Async.Timeout, j.Async.Heartbeat)
 	}

@@ -19,7 +19,7 @@ func (p *Plan) calendars(r *rand.Rand) {
 	in := pick(r, "UTC", "Europe/Berlin", "Asia/Tokyo", "America/New_York", "Asia/Kolkata")
 	lead := (16*time.Second + upTo(r, 8*time.Second)).Truncate(time.Millisecond)
 	midnight := time.Date(2000, time.January, 4+r.IntN(7), 0, 0, 0, 0, zone(in))
-	p.From = midnight.Sub(time.Date(2000, time.January, 1, 0, 0, 0, 0, time.UTC)) - lead
+	p.From = midnight.Sub(dawn) - lead
 	days := [2]time.Time{midnight.AddDate(0, 0, -1), midnight}
 	chosen := r.IntN(2) // the day before or the one after
 	p.Calendars = []Calendar{{Name: closedDays, Dates: []string{dateOf(days[chosen])}},

@@ -83,7 +83,8 @@ func (w *world) judgeCancelled(c *claim) {
 		by += j.Async.Heartbeat
 	}
 	if by > w.plan.Lasts || c.replica.began+recovery > c.cancelled || w.disturbed(place, c.cancelled-recovery, by) ||
-		w.disturbed(-1, c.cancelled-recovery, by) || w.plan.job(c.job).Ignores || w.redis.claims.unread(c) {
+		w.disturbed(-1, c.cancelled-recovery, by) || w.plan.job(c.job).Ignores || w.redis.claims.unread(c) ||
+		len(c.undone) > 0 {
 		return
 	}
 	w.met["cancelled in good times"]++

@@ -47,6 +47,7 @@ func (w *world) check() {
 	w.checkDead()
 	w.checkWorkers()
 	w.checkAsked()
+	w.checkLeases()
 	w.checkSince()
 	w.checkDays()
 	w.checkTold()

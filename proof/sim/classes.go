@@ -18,8 +18,8 @@ type class struct {
 	make func(*Plan, *rand.Rand)
 }
 
-// classes are drawn with the same chance each, the last but one with a sixth of it. The last one came when the hundred
-// had been shared out, and is drawn before the others.
+// classes are drawn with the same chance each, the last but two with a sixth of it. The last two came when the hundred
+// had been shared out, and are drawn before the others.
 var classes = [...]class{
 	{"Redis stalls", (*Plan).stalls},
 	{"apps refuse", (*Plan).refusals},
@@ -56,6 +56,7 @@ var classes = [...]class{
 	{changesFarAway, (*Plan).farAway},
 	{atRest, (*Plan).rests},
 	{asksFirst, (*Plan).asks},
+	{leases, (*Plan).leases},
 }
 
 // plain is the class of all other seeds.
@@ -68,10 +69,10 @@ const share = 3
 func (p *Plan) made() bool {
 	r := rand.New(rand.NewPCG(p.Seed, 0xC1A55E5))
 	n := r.IntN(100) / share
-	switch {
-	case rand.New(rand.NewPCG(p.Seed, 0xA5C5)).IntN(100) < share:
-		n = len(classes) - 1
-	case n == len(classes)-2 && r.IntN(2) == 0:
+	switch late := rand.New(rand.NewPCG(p.Seed, 0xA5C5)).IntN(100) / share; {
+	case late < 2:
+		n = len(classes) - 2 + late
+	case n == len(classes)-3 && r.IntN(2) == 0:
 		p.Class = plain
 		return false
 	}

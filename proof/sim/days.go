@@ -37,6 +37,9 @@ func (c *Calendar) text() string {
 // text is what the keys for schedules and days say in a job's row.
 func (j *Job) text() string {
 	d := j.Days
+	if j.isLease() {
+		return "    schedule: \"@lease\"\n"
+	}
 	if d == nil || len(d.Steps) == 0 {
 		return fmt.Sprintf("    schedule: \"@every %s\"\n", j.Period) + d.rules()
 	}
@@ -50,6 +53,20 @@ func (j *Job) text() string {
 	}
 	return fmt.Sprintf("    schedule: [%s]\n", strings.Join(all, ", ")) + d.rules()
 }
+
+// window is what the row says of when its ticks begin and end.
+func (j *Job) window() (text string) {
+	if j.From != 0 {
+		text += "    start: " + dawn.Add(j.From).Format(time.RFC3339) + "\n"
+	}
+	if j.To != 0 {
+		text += "    end: " + dawn.Add(j.To).Format(time.RFC3339) + "\n"
+	}
+	return text
+}
+
+// dawn is when all bubbles begin.
+var dawn = time.Date(2000, time.January, 1, 0, 0, 0, 0, time.UTC)
 
 func (d *Days) rules() string {
 	if d == nil {
@@ -78,7 +95,10 @@ type ticking struct {
 	days             Days
 	exclude, include *daySet // nil = none
 	zone             *time.Location
-	ways             string // of the row, once they are asked for
+	begins, ends     time.Time // no tick is before the one, or at the other or after it; zero = no bound
+	anchor           int64     // in seconds since 1970: an @every counts from its start
+	lease            bool      // there are none, and any instant is one at which an app may get it
+	ways             string    // of the row, once they are asked for
 }
 
 // daySet are the days of a calendar, in a zone.
@@ -93,7 +113,7 @@ func (s *daySet) has(at time.Time) bool {
 
 // describe tells the ticks of a job in a version of the table.
 func (v *version) describe(j *Job) *ticking {
-	t := &ticking{days: Days{Weekday: -1}, zone: zone(j.Zone)}
+	t := &ticking{days: Days{Weekday: -1}, zone: zone(j.Zone), lease: j.isLease()}
 	if j.Days != nil {
 		t.days = *j.Days
 	}
@@ -102,6 +122,15 @@ func (v *version) describe(j *Job) *ticking {
 	}
 	if len(t.steps) == 0 {
 		t.steps = []int64{int64(j.Period / time.Second)}
+	}
+	if j.From != 0 {
+		t.begins = dawn.Add(j.From)
+		if len(t.days.Steps) == 0 {
+			t.anchor = t.begins.Unix()
+		}
+	}
+	if j.To != 0 {
+		t.ends = dawn.Add(j.To)
 	}
 	for _, c := range v.calendars {
 		days := &daySet{c.Dates, zone(cmp.Or(c.Zone, j.Zone))}
@@ -177,14 +206,31 @@ func (t *ticking) day(at time.Time) (from, to time.Time) {
 	return from, to
 }
 
-// next is the first tick after an instant. Each job of a plan has one, and one before.
+// Before and after all that happens: a lease has no tick in between.
+var noTickBefore, noTickAfter = time.Unix(0, 0).UTC(), time.Date(2100, time.January, 1, 0, 0, 0, 0, time.UTC)
+
+// next is the first tick after an instant; noTickAfter if there is none.
 func (t *ticking) next(after time.Time) time.Time {
+	if t.lease {
+		return noTickAfter
+	}
+	if after.Before(t.begins) {
+		after = t.begins.Add(-1)
+	}
+	if tick := t.nextOfAll(after); t.ends.IsZero() || tick.Before(t.ends) {
+		return tick
+	}
+	return noTickAfter
+}
+
+// nextOfAll is next without bounds. Each job of a plan that is no lease has a tick then, and one before.
+func (t *ticking) nextOfAll(after time.Time) time.Time {
 	for at := time.Unix(after.Unix()+1, 0); ; {
 		_, to := t.day(at)
 		if t.ticks(at.In(t.zone)) {
 			first := to
 			for _, n := range t.steps {
-				if tick := time.Unix((at.Unix()+n-1)/n*n, 0); tick.Before(first) {
+				if tick := time.Unix((at.Unix()-t.anchor%n+n-1)/n*n+t.anchor%n, 0); tick.Before(first) {
 					first = tick
 				}
 			}
@@ -196,14 +242,35 @@ func (t *ticking) next(after time.Time) time.Time {
 	}
 }
 
-// last is the newest tick up to an instant.
+// everyTick is next for a scheduler that knows of no calendar and no bounds.
+func (t *ticking) everyTick(after time.Time) time.Time {
+	all := *t
+	all.exclude, all.include = nil, nil
+	return all.nextOfAll(after)
+}
+
+// last is the newest tick up to an instant; noTickBefore if there is none.
 func (t *ticking) last(at time.Time) time.Time {
+	if t.lease {
+		return noTickBefore
+	}
+	if !t.ends.IsZero() && !at.Before(t.ends) {
+		at = t.ends.Add(-1)
+	}
+	if tick := t.lastOfAll(at); !tick.Before(t.begins) {
+		return tick
+	}
+	return noTickBefore
+}
+
+// lastOfAll is last without bounds.
+func (t *ticking) lastOfAll(at time.Time) time.Time {
 	for {
 		from, _ := t.day(at)
 		if t.ticks(at.In(t.zone)) {
 			newest := time.Time{}
 			for _, n := range t.steps {
-				if tick := time.Unix(at.Unix()/n*n, 0); tick.After(newest) {
+				if tick := time.Unix((at.Unix()-t.anchor%n)/n*n+t.anchor%n, 0); tick.After(newest) {
 					newest = tick
 				}
 			}
@@ -224,8 +291,14 @@ func (w *world) next(j *config.Job, after time.Time) time.Time { return w.ticksO
 // last is the newest tick of a job up to an instant.
 func (w *world) last(j *config.Job, at time.Time) time.Time { return w.ticksOf(j).last(at) }
 
-// isTick reports whether a job has a tick at an instant.
-func (w *world) isTick(j *config.Job, at time.Time) bool { return w.next(j, at.Add(-1)).Equal(at) }
+// isTick reports whether a job has a tick at an instant, or may be an app's from then on.
+func (w *world) isTick(j *config.Job, at time.Time) bool {
+	t := w.ticksOf(j)
+	if t.lease {
+		return !at.Before(t.begins) && (t.ends.IsZero() || at.Before(t.ends))
+	}
+	return t.next(at.Add(-1)).Equal(at)
+}
 
 // described are the ticks of all rows of all tables.
 func (p *Plan) described(tables []*config.Table) map[*config.Job]*ticking {

@@ -57,4 +57,5 @@ const (
 	forApp
 	forDeaf
 	forAsk
+	forHold
 )

@@ -18,7 +18,13 @@
 // The app that asks for the ticks of a job (claim) is the same worker, begun by a scheduler of the world beside each
 // replica, whose clock is its own. checkAsked judges what it is answered. In its class Redis may lose its data, and
 // apps may stand still: what such an app works on after its leave is not held against anybody, but its reports must
-// not be taken. Leases (@lease) are not played.
+// not be taken.
+//
+// The app that asks for a lease (@lease) is that worker, too, and asks again whenever it has none. checkLeases demands
+// that an app begins only when the one before it does not rely on the lease any more, by the heartbeats that each of
+// them had answered; that the lease goes to an app that waits, in time, when its holder has died or nobody has it; and
+// that nothing of a lease counts as missed. Redis that loses all data, or a failover that loses a claim, excuses two
+// holders, as it excuses two runs.
 //
 // It does not show a Redis that is not miniredis (TTLs do not grow when its clock is set back), and executors that call
 // anything: what is said between a worker and its replica goes to package callback directly. A stalled replica's timers

@@ -7,6 +7,7 @@ import (
 
 	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/sidecar/execute"
 )
 
 // judgeOwed: at-least-once outlives a loss of all data. The newest tick that came due while nobody could fire it is
@@ -76,7 +77,8 @@ func (j *judged) judgeLostRuns(lost time.Duration) {
 			continue
 		}
 		for _, r := range w.runs {
-			if r.ID != c.run || r.end == 0 || r.end < lost || !errors.Is(r.cause, lock.ErrLost) ||
+			if r.ID != c.run || r.status != execute.Canceled || r.end == 0 || r.end < lost ||
+				!errors.Is(r.cause, lock.ErrLost) ||
 				w.away(r.replica.place, r.end, r.end+j.Lock.TTL) || w.silent(r.end, r.end+j.Lock.TTL) {
 				continue
 			}

@@ -30,6 +30,7 @@ type run struct {
 
 	reported bool // by its app
 	asked    bool // it was given to an app that had asked
+	lease    bool // and the job is a lease
 	stands   bool // and its replica stood still
 
 	accepted time.Duration // when its replica knew that the app ends it by a report; 0: never

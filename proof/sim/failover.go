@@ -32,14 +32,20 @@ const comesBack = "comes back older"
 // snapshot saves what Redis has, which is what it has again when it comes back.
 func (s *store) snapshot(f Fault, back func()) {
 	now := s.world.now()
-	s.replicate()
 	s.mu.Lock()
-	s.lag = &lag{from: now, by: f.By}
+	other := s.lag != nil // which is still to come
+	if !other {
+		s.lag = &lag{from: now, by: f.By}
+	}
 	s.mu.Unlock()
+	if other {
+		return
+	}
+	s.replicate()
 	s.world.later(f.By, back)
 }
 
-// impatient is how long an answer is waited for until the next one of that script will do.
+// impatient is how long an answer is waited for until the next one of that script will do. After twice that, any will.
 const impatient = 6 * time.Second
 
 // copied is the database that holds what the replica of Redis has.
@@ -78,7 +84,7 @@ func (s *store) afterScript(c *call) {
 	l := s.lag
 	now := s.world.now()
 	stands := l != nil && l.from == 0 && (l.after == c.name+" "+first(c.reply) ||
-		strings.HasPrefix(l.after, c.name+" ") && now > l.armed+impatient)
+		strings.HasPrefix(l.after, c.name+" ") && now > l.armed+impatient || now > l.armed+2*impatient)
 	if stands {
 		l.from = now
 	}

@@ -161,7 +161,7 @@ func (w *world) checkDead() {
 			w.met["waited in place for the lease of an app"]++
 		}
 		// which forgets renewals
-		if unseen := c.settled - c.renewed; unseen < w.plan.ttl(c.job) && !w.plan.has(failsOver) {
+		if unseen := c.settled - c.renewed; unseen < w.plan.ttl(c.job) && len(w.redis.claims.oblivions) == 0 {
 			w.violatedAt(c.settled, "taken for dead", c.job,
 				"the run of tick %s on %s was taken over %s after it was renewed",
 				stamp(c.tick), c.replica.process, unseen)

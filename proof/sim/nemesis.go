@@ -217,7 +217,9 @@ func (w *world) strikeRedis(f Fault, now time.Duration) {
 		})
 	case failsOver:
 		s.mu.Lock()
-		s.lag = &lag{after: f.After, armed: now, by: f.By, then: back}
+		if s.lag == nil { // else another one is still to come
+			s.lag = &lag{after: f.After, armed: now, by: f.By, then: back}
+		}
 		s.mu.Unlock()
 	case comesBackOlder:
 		s.snapshot(f, back)

@@ -144,6 +144,9 @@ func (o *operator) backfill(job, id string, now time.Duration, n int) {
 		ticks = append([]time.Time{at}, ticks...)
 		at = at.Add(-time.Nanosecond)
 	}
+	if ticks[0].Equal(noTickBefore) {
+		return
+	}
 	id = cmp.Or(id, uuid.NewString())
 	o.do(func(ctx context.Context, s *service.Store) error {
 		_, err := s.Backfill(ctx, job, ticks, id, false)

@@ -71,6 +71,8 @@ type Job struct {
 	Priority                  int
 	Async                     *config.Async // the app ends its runs by reports; nil = it does not
 	Asks                      bool          // and its own scheduler runs the job, and asks first
+	From, To                  time.Duration // start and end; 0 = none is written
+	Lease                     bool          // and the job has no ticks: an app asks for it, and keeps it by its heartbeats
 }
 
 // Replica is one process of the service, or a row of them at the same place.
@@ -255,7 +257,7 @@ func (p *Plan) Table(v version) string {
 	for _, j := range v.jobs {
 		j = j.inTable()
 		fmt.Fprintf(&b, "  - name: %s\n%s    %s\n    guarantee: %s\n    timeout: %s\n",
-			j.Name, j.text(), j.does(), j.Guarantee, j.Timeout)
+			j.Name, j.text()+j.window(), j.does(), j.Guarantee, j.Timeout)
 		if j.Guarantee != "every-replica" {
 			fmt.Fprintf(&b, "    concurrencyPolicy: %s\n    lock: {ttl: %s, safetyDelay: %s}\n    missed: %s\n",
 				j.Policy, j.TTL, j.Delay, j.Missed)

@@ -173,7 +173,10 @@ var must = []string{"ticks", "overlap", "queued", "run again", "tried again", "t
 	"ticks of jobs that were just resumed", "waited for slots", "skipped for good beside as many runs as may",
 	"apps that died before their first heartbeat", "askers that were held back, as their clocks were fast",
 	"askers that were refused since others had asked", "askers that left as the tick came", "apps that asked for the tick of now",
-	"apps that stopped: stood still", "jobs that became those of apps that ask while something was due"}
+	"apps that stopped: stood still", "jobs that became those of apps that ask while something was due",
+	"askers for excluded ticks", "holders of leases", "waits for a lease in good times", "leases whose holders fell silent",
+	"leases whose holders' replicas died", "holders that woke after their time and were refused",
+	"jobs that were leases all the time"}
 
 // most bounds what the checks may excuse, in ticks of 100,000: about twice what 20,000 seeds met with. A check that
 // excuses more than that has lost its object.
@@ -191,7 +194,10 @@ var most = map[string]int{"fate: born": 25, "fate: changed": 800, "fate: open": 
 	"claimed twice by one run, with a loss of data between":                                 50,
 	"told that a tick is another's which had been set free by the end of a run, and missed": 5,
 	"apps together after their leases were lost with all data":                              10,
-	"successes of runs that were lost with all data":                                        10}
+	"successes of runs that were lost with all data":                                        10,
+	"successes of runs that a failover forgot":                                              10,
+	"holders of a lease that Redis had forgotten":                                           20,
+	"apps together after a failover forgot a claim":                                         10}
 
 // fewest is the smallest bound: some hundred seeds meet with a rare excuse by chance.
 const fewest = 15

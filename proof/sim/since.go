@@ -95,7 +95,7 @@ func (w *world) endedTick(c *claim) bool {
 // tick was claimed once more. It keeps that until the tick ends. before is the newest claim until then.
 func (w *world) beginsAnew(first, before, c *claim) bool {
 	switch {
-	case first.how == "forgotten" || w.lostAllBetween(first.won, c.won):
+	case first.how == "forgotten" && first.settled <= c.won || w.lostAllBetween(first.won, c.won):
 		w.met["told since when anew after a loss of data"]++
 	case before.how == "reap" && before.member == "" && before.back: // its replica then said that it had never started
 		w.met["told since when anew after it was taken for dead"]++

@@ -77,7 +77,11 @@ func (j *judged) checkPassedOver(from, to time.Duration, passes bool) {
 			c.replica.drains() && c.replica.endsAt() <= c.won ||
 			isDown(w.plan.AppsDown, c.replica.place, x-recovery, c.won) ||
 			w.swaps(c.replica, from, c.won) || // all that wait are in line anew when their jobs change, as they come
-			slices.ContainsFunc(j.claims, func(o claim) bool { return o.won >= x && o.won <= c.won }) ||
+			slices.ContainsFunc(j.claims, func(o claim) bool {
+				// whoever has refused it leaves it to others
+				return o.won >= x && o.won <= c.won || o.how == "handover" && o.replica == c.replica &&
+					o.tick.Equal(j.asked) && o.settled <= c.won && c.won < o.settled+leftAlone
+			}) ||
 			// the slot was its job's, for what a pause then refused
 			slices.ContainsFunc(w.redis.claims.asks, func(a *ask) bool {
 				return a.job == j.Name && a.code == "PAUSED" && a.replica == c.replica && a.at >= x && a.at <= c.won

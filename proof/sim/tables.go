@@ -14,7 +14,7 @@ import (
 type Reload struct {
 	At time.Duration
 	// content, schedule, policy, guarantee, missed, zone, jitter, excludes, calendar, leaves, returns, renamed, named
-	// back, asks
+	// back, asks, lease
 	Kind string
 	Job  string
 	To   string                // what a policy, a guarantee, a zone, the excluded calendar or its day is changed to
@@ -90,6 +90,8 @@ func (x *Reload) change(j *Job, gone map[string]int) {
 		j.Jitter = min(j.Jitter, j.Period/4)
 	case "asks":
 		j.Asks = !j.Asks
+	case "lease":
+		j.Lease = !j.Lease
 	case "policy":
 		j.Policy = x.To
 	case "guarantee":

@@ -62,6 +62,7 @@ type turn struct {
 	before, after int
 	at, heard     time.Duration // heard: when the replica read of it; 0 = never
 	replica       *replica
+	outcome       string // of the run, that was settled then
 }
 
 // event is what people are told of it; "" = nothing.
@@ -98,7 +99,7 @@ func (c *claims) turned(q *call, cl *claim) {
 		}
 	}
 	c.turns = append(c.turns, &turn{run: cl, verb: q.args[argVerb], before: before, after: after, at: c.world.now(),
-		replica: q.replica})
+		replica: q.replica, outcome: outcomeIn(q.args[argEntry])})
 }
 
 // inTime is how long a replica surely waits for an answer.

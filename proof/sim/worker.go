@@ -36,7 +36,8 @@ type worker struct {
 	from, to time.Duration // it worked then; 0 = it never began, or has not stopped
 	why      ceased        // it stopped
 	granted  []grant
-	unsure   bool // the last heartbeat that counted was refused because of the lease
+	unsure   bool          // the last heartbeat that counted was refused because of the lease
+	heard    time.Duration // a replica last got a heartbeat that counted; 0 = none did
 }
 
 // grant says that a replica took a report of a worker.
@@ -365,6 +366,7 @@ func (w *world) listening(place int) *replica {
 // beaten records what a replica said to a heartbeat.
 func (a *worker) beaten(p *replica, err error) {
 	unsure := errors.Is(err, callback.ErrUnsure)
+	a.judgeBeat(p, err)
 	if err == nil || unsure {
 		a.world.mu.Lock()
 		a.unsure = unsure
