@@ -348,6 +348,26 @@ var teeth = []tooth{
 	{"take the last tick for that of now", "asks: now", asksFirst, []edit{
 		{"sidecar/ask.go", "		if after.IsZero() || ", "		if BROKEN || after.IsZero() || "},
 	}},
+	{"pass a lease on before its holder has stopped", "lease: apart", leases, []edit{
+		{"sidecar/callback/call.go", "		return c.until\n", "		return PICK(c.heard, c.until)\n"},
+	}},
+	{"let a holder go on that was silent", "lease: a report", leases, []edit{
+		{"sidecar/callback/call.go", "	if c.why != nil {\n		return 0, ", "	if c.why != nil && !(BROKEN && errors.Is(c.why, ErrSilent)) {\n		return 0, "},
+	}},
+	{"give a lease to all that ask at once", "lease: apart", leases, []edit{
+		{"sidecar/acquire.go", "Policy: lock.Policy(sp.ConcurrencyPolicy), ",
+			"Policy: PICK(map[bool]lock.Policy{true: lock.Allow, false: lock.Policy(sp.ConcurrencyPolicy)}[sp.Schedule.IsLease()], lock.Policy(sp.ConcurrencyPolicy)), "},
+	}},
+	{"look for the end of a holding twice a minute", "lease: idle", leases, []edit{
+		{"sidecar/ask.go", "if !beat.Sleep(ctx, lookEvery) {", "if !beat.Sleep(ctx, PICK(30*time.Second, lookEvery)) {"},
+	}},
+	{"follow a holder that has died half a lease later", "lease: followed", leases, []edit{
+		{"sidecar/ask.go", "		case err == nil && len(running) == 0:\n			return nil\n",
+			"		case err == nil && len(running) == 0:\n			if BROKEN {\n				beat.Sleep(ctx, s.spec(job).Lock.TTL/2)\n			}\n			return nil\n"},
+	}},
+	{"take it for a failure that a holder has died", "lease: no failure", leases, []edit{
+		{"sidecar/spec.go", "return !sp.Schedule.IsLease() && ", "return (BROKEN || !sp.Schedule.IsLease()) && "},
+	}},
 }
 
 // goEdits are the edits of Go, with BROKEN and PICK as code. Edits that two teeth share are there once.
