@@ -492,3 +492,25 @@ func TestALossAmidARolloutKeepsWhatWasMissed(t *testing.T) {
 		})
 	}
 }
+
+// TestALossAmidARolloutToAtLeastOnceKeepsClaims: a has reloaded, and has not heard of the newest claim. c has not
+// reloaded, and must not make that claim again.
+func TestALossAmidARolloutToAtLeastOnceKeepsClaims(t *testing.T) {
+	for name, claimed := range map[string]int{"on its tick": -1000, "ahead of its tick": 400} {
+		t.Run(name, func(t *testing.T) {
+			redisworld.OnEvery(t, func(w *redisworld.World) {
+				a, b, c := w.Replica("a"), w.Replica("b"), w.Replica("c")
+				before := registers(a, "x", lock.Before{})
+				w.Must(w.Admin.FlushAll(w.Context()).Err())
+				w.Pass(20 * time.Millisecond)
+				knows := func(claimed time.Time, again bool) lock.Before {
+					return lock.Before{Born: before.Born, Tick: claimed, Claimed: claimed, Again: again, As: "x"}
+				}
+				registers(a, "x", knows(w.Tick(-8000), true))
+				registers(c, "x", knows(w.Tick(-8000), false))
+				registers(b, "x", knows(w.Tick(claimed), false))
+				c.Loses(c.Claim(claimed), lock.Fired)
+			})
+		})
+	}
+}

@@ -347,7 +347,11 @@ func (p *prober) probeOlderLedger() {
 		{"a newer claim", p.clock, 0, nominal(6), nominal(6)},
 		{"a newer claim, under at-least-once", p.clock, 1, nominal(6), nominal(5)},
 		{"an older claim", p.clock, 0, nominal(4), nominal(5)},
-		{"a newer claim of another ledger", p.clock - 1, 0, nominal(6), nominal(5)},
+		{"a newer claim, after the birth", p.clock, 0, nominal(11), nominal(11)},
+		{"a newer claim of another ledger", p.clock - 1, 0, nominal(6), nominal(6)},
+		{"a newer claim of another ledger, under at-least-once", p.clock - 1, 1, nominal(6), nominal(5)},
+		{"an early claim of another ledger", p.clock - 1, 0, p.clock + 1000, p.clock + 1000},
+		{"a claim of another ledger, by a clock that was ahead", p.clock - 1, 0, p.clock + 1001, nominal(5)},
 	} {
 		p.do("DEL", p.ledger(), p.keys.DueJobs)
 		p.registers("a", 1000_000)
