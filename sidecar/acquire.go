@@ -247,12 +247,12 @@ func (c *claimer) claim(w *wake) lock.Claim {
 
 // unready is the newest tick of a new job that came due while the app was not ready at first, if this replica was there
 // for all ticks of the job; zero = there is none, or the job is older than this process and its peers. As far as this
-// replica knows, none of them was claimed.
+// replica knows, none of them was claimed. A job is no new one because its schedule has changed.
 func (c *claimer) unready(sp *spec, known *ticks) time.Time {
 	ready := c.slots.ready.Load()
-	newest := func(at time.Time) time.Time { return sp.series.newest(c.clock.Now().Add(-time.Since(at))) }
-	if ready == nil || ready.IsZero() || known.ledgerTick.After(known.since) ||
-		newest(c.record.began).After(known.since) ||
+	newest := func(t time.Time) time.Time { return sp.series.newest(c.clock.Now().Add(-time.Since(t))) }
+	at := newestOf(known.back, slices.MinFunc([]time.Time{known.since, known.born.Add(time.Second)}, time.Time.Compare))
+	if ready == nil || ready.IsZero() || known.ledgerTick.After(at) || newest(c.record.began).After(at) ||
 		c.clock.Now().Sub(known.born) > time.Since(c.record.began)+time.Minute {
 		return time.Time{}
 	}

@@ -152,6 +152,26 @@ func TestAnOlderJobMissesTheTickOfARestart(t *testing.T) {
 	})
 }
 
+// Another schedule makes no new job: an app was ready before, and may be still.
+func TestAJobWithAnotherScheduleMissesTicksBeforeAnAppIsReady(t *testing.T) {
+	newJob(t, "missed: latest", func(w *world, apps []*fakeApp) {
+		apps[0].ready.Store(true)
+		w.at(30 * time.Second)
+		next := gated + "jobs: [{name: minute, schedule: '*/2 * * * *', exec: {command: [x]}, missed: latest}]\n"
+		for _, r := range w.replicas {
+			w.must(r.Reload(parse(t, next), nil))
+		}
+		w.at(40 * time.Second)
+		w.replicas[0].stop()
+		w.at(4*time.Minute + 30*time.Second)
+		apps[1].ready.Store(true)
+		w.at(6*time.Minute + 30*time.Second)
+		if got, want := w.tell(), "0s schedule, 3m0s schedule, 5m0s schedule, 1 missed"; got != want {
+			t.Errorf("fired %s, want %s\n%s", got, want, w.log())
+		}
+	})
+}
+
 // A replica whose app is ready late may not have heard that the job is new no more: under Allow it has asked for
 // nothing.
 func TestTicksAreMissedThoughAReplicaTakesTheJobForNew(t *testing.T) {
