@@ -15,8 +15,8 @@ type Heard struct {
 	Answer Answer // as a claim of this tick would get it
 }
 
-// ParseHeard reads `JOB TICK BORN REPLICA`, which acquire publishes after `run`; false if it is anything else. Who hears
-// of a claim need not ask for the tick. A message that is lost costs a question.
+// ParseHeard reads `JOB TICK BORN REPLICA`, which acquire publishes after `run`; false if it is anything else. So the
+// others need not ask for the tick. A message that is lost costs a question.
 func ParseHeard(text string) (h Heard, ok bool) {
 	f := strings.Fields(text)
 	if len(f) != 4 {

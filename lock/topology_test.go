@@ -107,19 +107,23 @@ func playRun(w *redisworld.World, a, b *redisworld.Replica) {
 
 func playHandover(w *redisworld.World, a, b *redisworld.Replica) {
 	w.Helper()
-	heard := make(chan string, 10)
+	heard, claims := make(chan string, 10), make(chan lock.Heard, 10)
 	ctx, stop := context.WithCancel(w.Context())
 	var listening sync.WaitGroup
-	listening.Go(func() { b.Service.Listen(ctx, func(job string) { heard <- job }, func(lock.Heard) {}) })
+	listening.Go(func() { b.Service.Listen(ctx, func(job string) { heard <- job }, func(h lock.Heard) { claims <- h }) })
 	defer listening.Wait()
 	defer stop()
 	for job := ""; job != service.AnyJob; job = <-heard {
 	}
 	l, _ := a.Wins(a.Claim(3))
+	if h := <-claims; !h.Tick.Equal(w.Tick(3)) || h.Answer.Holder != "a" {
+		w.Fatalf("heard of %+v", h)
+	}
 	if got, err := l.Handover(w.Context(), 0, lock.Ending{Entry: "handed_over"}); err != nil || got.Verdict != lock.OK {
 		w.Fatalf("handover: %s, %v", got.Verdict, err)
 	}
-	<-heard
+	for job := service.RunBegan; job != ""; job = <-heard {
+	}
 	seen, err := b.Service.Look(w.Context(), 10)
 	w.Must(err)
 	if len(seen.Due) != 1 || !slices.Equal(seen.Due[0].Refused, []string{"a"}) {

@@ -39,7 +39,7 @@
 //
 // All jobs share one timer of gocron, which goes off at the next instant at which any of them comes due, and wakes
 // those that are due together. Each wake whose turn it is to ask fires in a goroutine of its own. The others share one
-// goroutine, and look together at the claims of the other replicas.
+// goroutine, and wait together for what is heard of the claims of the other replicas.
 //
 // The looker reads the running set and the due set once a second, at rest less often, and after a nudge. It hands the
 // answer to takeover, dynamicJobs, registrar, dueTicks and timers, in this order. Then steps looks for ticks that no

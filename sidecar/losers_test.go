@@ -72,7 +72,6 @@ func TestWhoIsSaidToHaveFiredATickHas(t *testing.T) {
 	}
 }
 
-// TestNobodySaysOfATickThatWaitsThatItWasFired: nor does who only reads what became of it.
 func TestNobodySaysOfATickThatWaitsThatItWasFired(t *testing.T) {
 	simulate(t, four("timeout: 1h, concurrencyPolicy: Queue"), func(w *world) {
 		w.at(-20 * time.Second)

@@ -13,8 +13,9 @@ import (
 )
 
 // rendezvous knows the other replicas, which of them asks first for a tick, by rendezvous hashing, and which due tick
-// is left to others. The others ask a moment later and find most ticks claimed. Redis runs fewer scripts, and the runs
-// spread over the replicas. Only the load depends on it: replicas that disagree race for the tick as without it.
+// is left to others. The others hear that it has claimed the tick, or ask a moment later. Redis runs fewer scripts, and
+// the runs spread over the replicas. Only the load depends on it: replicas that disagree race for the tick as without
+// it.
 type rendezvous struct {
 	replica string // this one
 	store   *service.Store

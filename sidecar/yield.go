@@ -49,8 +49,8 @@ func (f *firer) launchTogether(wakes []*wake) {
 }
 
 // yield waits for what is heard of the other replicas' claims, and skips the wakes whose ticks they have. The others go
-// the way of all wakes, through fire. If all replicas waited for the same time, and the first one were slow or gone, all
-// would ask; so one of them waits for half of it. Only in a herd the first replica may not have got to a tick yet: while
+// the way of all wakes, through fire. If all replicas waited equally long, and the first one were slow or gone, all
+// would ask; so one of them waits half as long. Only in a herd the first replica may not have got to a tick yet: while
 // it goes on claiming others, this replica waits on.
 func (f *firer) yield(wakes []yielding, firstAsks time.Time) {
 	var seconds, others, rest []yielding // rest waits longer, in a herd
@@ -86,14 +86,12 @@ func (f *firer) skipClaimed(wakes []yielding, unseen int) []yielding {
 	var rest []yielding
 	for _, w := range f.launchIf(wakes, func(w yielding) bool { return !f.canLose(w.wake) }) {
 		h := w.job.heard.Load()
-		if h == nil || !h.Tick.Equal(w.tick) {
+		if h == nil || !h.Tick.Equal(w.tick) || !h.Answer.Born.Equal(w.job.known(w.spec).born) { // or of another ledger
 			rest = append(rest, w)
 			continue
 		}
 		claims[h.Answer.Holder] = true
-		if w.observe(h.Answer) {
-			f.nudges.nudge() // Redis has lost its data: the sooner that is looked at, the fewer ticks it costs
-		}
+		w.observe(h.Answer)
 		f.record.skipped(w.wake, f.claimer.refused(w.wake, h.Answer, nil))
 		w.hold()
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/alicebob/miniredis/v2/server"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/service"
 )
 
@@ -125,6 +126,23 @@ func TestWhoDoesNotHearOfAClaimAsks(t *testing.T) {
 	})
 }
 
+// The claim of a tick in another ledger is none in this one.
+func TestAClaimInAnotherLedgerIsNotBelieved(t *testing.T) {
+	simulate(t, herdTable(8, "* * * * *"), func(w *world) {
+		gone, r := w.replica(5*time.Millisecond), w.replica(5*time.Millisecond)
+		w.at(57 * time.Second)
+		gone.crash()
+		w.at(time.Minute - ahead/2)
+		for name, j := range r.jobs() {
+			a := lock.Answer{Code: lock.Fired, Prev: w.origin().Add(time.Minute), Holder: "another"}
+			a.Born = j.known(j.inForce()).born.Add(time.Millisecond)
+			r.hear(lock.Heard{Tick: a.Prev, Job: name, Answer: a})
+		}
+		w.at(65 * time.Second)
+		w.allStarted(8, w.origin().Add(time.Minute), 2*time.Millisecond)
+	})
+}
+
 // The ticks of the replica that is gone are asked for by one of the others, and not by all of them.
 func TestOneReplicaAsksForTheTicksOfOneThatIsGone(t *testing.T) {
 	long(t)
@@ -206,7 +224,7 @@ func TestInAHerdAReplicaThatIsFullCostsATenthOfASecond(t *testing.T) {
 	})
 }
 
-// A replica that is told to stop between the first question for a tick and its own look has wakes that wait for it.
+// A replica that is told to stop between the first question for a tick and its own has wakes that wait for it.
 func TestEveryWakeThatWaitsForOthersIsCountedInADrain(t *testing.T) {
 	const jobs = 12
 	simulate(t, herdTable(jobs, "* * * * *"), func(w *world) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -41,14 +42,19 @@ func Open(client redis.UniversalClient, service string, o Options) (*Redis, erro
 	if service == "" || strings.ContainsFunc(service, func(r rune) bool { return r <= ' ' || r == '{' || r == '}' }) {
 		return nil, fmt.Errorf("opening the lock store: service name %q is empty or has a blank or a brace", service)
 	}
-	if c, ok := client.(*redis.Client); ok && c.Options().MaxRetries > 0 {
+	c, single := client.(*redis.Client)
+	if single && c.Options().MaxRetries > 0 {
 		return nil, errors.New("opening the lock store: the Redis client resends by itself: " +
 			"set MaxRetries to -1 (see NewClient)")
 	}
 	if o.Boottime == nil {
 		o.Boottime = Boottime
 	}
-	r := &Redis{Keys: NewKeys(service), history: cmp.Or(o.History, DefaultHistory), boot: o.Boottime,
+	keys := NewKeys(service)
+	if single && c.Options().DB > 0 { // all databases of a server share its channels
+		keys.Events += ":" + strconv.Itoa(c.Options().DB)
+	}
+	r := &Redis{Keys: keys, history: cmp.Or(o.History, DefaultHistory), boot: o.Boottime,
 		subscriber: subscriber(client)}
 	r.batches = batcher{client: client, key: r.Keys.Running, timeout: cmp.Or(o.Timeout, DefaultTimeout),
 		replicas: o.WaitReplicas}

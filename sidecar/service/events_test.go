@@ -2,8 +2,11 @@ package service_test
 
 import (
 	"context"
+	"net"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/solotick/solotick/internal/testing/lossy"
 	"github.com/solotick/solotick/internal/testing/redisworld"
@@ -73,5 +76,26 @@ func TestASubscriptionThatIsLostAfterItWasOfUseIsMadeAnewAtOnce(t *testing.T) {
 				t.Errorf("after loss %d it took %s", n+1, took)
 			}
 		}
+	})
+}
+
+// Redis' channels are those of all its databases. Staging may be in the next one, with the same service.
+func TestMessagesOfAnotherDatabaseAreNotHeard(t *testing.T) {
+	redisworld.OnEvery(t, func(w *redisworld.World) {
+		w.Born()
+		a := w.Replica("a")
+		next, stop := listens(w, a)
+		defer stop()
+		next(service.AnyJob)
+		client := lock.NewClient(redis.UniversalOptions{Addrs: []string{"127.0.0.1:1"}, DB: 1,
+			Dialer: func(ctx context.Context, _, _ string) (net.Conn, error) { return w.Dial(ctx) }}, w.Timeout())
+		defer client.Close()
+		other, err := service.New(client, redisworld.Service, lock.Options{})
+		w.Must(err)
+		_, err = other.Locks.Register(w.Context(), "foreign", "")
+		w.Must(err)
+		w.Must(other.Pause(w.Context(), "foreign", "of the other", time.Time{}))
+		w.Must(a.Service.Pause(w.Context(), redisworld.Job, "of this one", time.Time{}))
+		next(redisworld.Job)
 	})
 }
