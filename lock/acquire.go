@@ -16,10 +16,11 @@ import (
 type Policy string
 
 const (
-	Forbid  Policy = "Forbid"  // it is skipped; the default
-	Allow   Policy = "Allow"   // it runs beside the other, under a lock of its own
-	Queue   Policy = "Queue"   // one tick waits for the end of the present run
-	Replace Policy = "Replace" // the newest tick waits, and the present run is told to end
+	Forbid    Policy = "Forbid"  // it is skipped; the default
+	Allow     Policy = "Allow"   // it runs beside the other, under a lock of its own
+	Queue     Policy = "Queue"   // one tick waits for the end of the present run
+	Replace   Policy = "Replace" // the newest tick waits, and the present run is told to end
+	HeldByOne Policy = "Lease"   // it is skipped, and nothing is kept of it: the answer is Held
 )
 
 // Claim asks for one tick of one job.

@@ -6,6 +6,7 @@
 --   Queue    it waits for the end of all live runs; while one waits, or is due, the next is an overlap for good
 --   Replace  it waits in the place of one that waited, which is missed, and all live runs are told to end
 --   Allow    it starts beside them, under a lock of its own
+--   Lease    it is refused, and nothing is kept of it: a lease has no ticks
 --   Allow:n  like Allow, while fewer than n runs live. The next tick is an overlap for good, even if a run turns out to be dead
 -- A due member stays due while a run lives: under Allow never, under Allow:n while n live. Runs of jobs with the guarantee every-replica have
 -- no entry: they are in nobody's way, and nothing is in theirs. A run is settled by the guarantee of its own record.
@@ -120,7 +121,7 @@ local replica = string.match(ARGV[8], '.* (%S+)$') -- without the blank it would
 
 local written = gaps
 if live or member == '' and (listed or behind ~= '' or #pauses > 0 or (ARGV[11] or '0') ~= '0') then
-  if member ~= '' then return answer('HELD') end
+  if member ~= '' or live and policy == 'Lease' then return answer('HELD') end
 
   -- The ticks that nobody fires go to `gaps` with their fate, and what is claimed here leaves `behind`.
   local function gap(from, to, fate)

@@ -198,6 +198,8 @@ var acquireMutants = []mutant{
 	{"acquire", "a list does not say that it was handed on", "'gaps', gaps, 'handed', ARGV[3])", "'gaps', gaps)"},
 	{"acquire", "the first run of a due member is told to nobody", "  if redis.call('ZCARD', running) == 1 then redis.pcall('PUBLISH', KEYS[5], 'run') end\n", ""},
 	{"acquire", "each run of a due member is told", "if redis.call('ZCARD', running) == 1 then redis", "if true then redis"},
+	{"acquire", "what asks for a lease beside its holder is kept", "if member ~= '' or live and policy == 'Lease' then", "if member ~= '' then"},
+	{"acquire", "a lease that nobody holds is held", "or live and policy == 'Lease' then", "or policy == 'Lease' then"},
 	{"acquire", "a claim is told to nobody", "  redis.pcall('PUBLISH', KEYS[5], 'run ' .. job .. ' ' .. ARGV[3] .. ' ' .. h[1] .. ' ' .. replica)\n", ""},
 	{"acquire", "another tick is told", "' ' .. ARGV[3] .. ' ' .. h[1] .. ' ' .. replica", "' ' .. claimed .. ' ' .. h[1] .. ' ' .. replica"},
 	{"acquire", "a claim is told without its ledger's age", "' ' .. h[1] .. ' ' .. replica", "' 0 ' .. replica"},

@@ -39,7 +39,7 @@ func probe(rdb redis.UniversalClient, scripts walkScripts) (err error) {
 		p.probeLedger, p.probeReturn, p.probeLoss, p.probeLossAtLeastOnce, p.probeClaimsInPauses, p.probeBesideHand, p.probeCancelledAs, p.probeCancelWaiting, p.probePauses,
 		p.probePausesOver, p.probeLease, p.probeToken, p.probeEvidence, p.probeRunsThatWereLost, p.probeHistory, p.probeFates, p.probeSince, p.probeAgeOfHistory, p.probeEvidenceAndFate, p.probeNudges,
 		p.probeListInAPause, p.probeTwoPauses, p.probeClaimsInTwoPauses, p.probeAsking, p.probeGaps, p.probeBooking,
-		p.probeTwice, p.probeLimit, p.probeHanded, p.probeDropping, p.probeListPassedOver, p.probeFullQueue, p.probeQueueOfDue, p.probeEndOfARun,
+		p.probeTwice, p.probeLimit, p.probeHanded, p.probeDropping, p.probeListPassedOver, p.probeFullQueue, p.probeQueueOfDue, p.probeEndOfARun, p.probeHolders,
 		p.probeDisplacedOfBefore, p.probeActs, p.probeCancel, p.probeMarks, p.probeCancelInFullMemory, p.probeOverlaps, p.probeRefusedWrites,
 		p.probeManyRefused, p.probeManyOlder, p.probeManyTriggers, p.probeBounds, // the slow ones last: few mutants need them
 	} {
@@ -626,6 +626,20 @@ func (p *prober) probeNudges() {
 		p.isTold(c, Won)
 	}
 	p.told("run")
+}
+
+// probeHolders: who asks for a lease while another holds it leaves nothing behind.
+func (p *prober) probeHolders() {
+	p.older()
+	p.at(nominal(9))
+	holder := p.claims(HeldByOne, 1)
+	p.isTold(holder, Won)
+	before := p.number("HLEN", p.ledger())
+	p.demand(p.isTold(p.claims(HeldByOne, 2), Held).Holder == "r", "it is told another holder")
+	p.demand(p.number("HLEN", p.ledger()) == before && p.number("HGET", p.ledger(), "tick") == nominal(1), "the ledger has changed")
+	p.settles(holder, "finish", "")
+	p.do("HSET", p.ledger(), "paused", fmt.Sprintf("%d %d x", nominal(2), nominal(1))) // which is over
+	p.isTold(p.claims(HeldByOne, 3), Won)
 }
 
 // probeEndOfARun: a run of which Redis hears late was in nobody's way after its end.

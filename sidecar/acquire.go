@@ -174,7 +174,12 @@ func refusal(w *wake, a lock.Answer) reason {
 	switch a.Code {
 	case lock.Overlap, lock.Locked:
 		return overlap
-	case lock.Queued, lock.Held, lock.Waits:
+	case lock.Held:
+		if w.asker != nil { // another app has the lease
+			return overlap
+		}
+		return queued
+	case lock.Queued, lock.Waits:
 		return queued
 	case lock.Paused:
 		return paused
@@ -223,6 +228,9 @@ func (c *claimer) claim(w *wake) lock.Claim {
 	}
 	if w.member != "" {
 		return q
+	}
+	if sp.Schedule.IsLease() {
+		q.Policy = lock.HeldByOne
 	}
 	known := w.job.known(sp)
 	q.Known = known.maxLedgerTick

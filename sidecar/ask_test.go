@@ -557,3 +557,27 @@ func TestAppsThatAskForALeaseAtOnceWait(t *testing.T) {
 		}
 	})
 }
+
+// A lease has no ticks: a question that loses the race for it is no overlap, and no tick is missed if the holder dies.
+func TestAQuestionThatLosesTheRaceForALeaseIsKeptNowhere(t *testing.T) {
+	simulate(t, leased, func(w *world) {
+		far := func(r *replica) { r.far = 5 * time.Millisecond }
+		one, other, a := w.replica(0, far), w.replica(0, far), newApp(10*time.Second)
+		w.at(0)
+		go func() { a.worksOn(one, a.holds(w.t.Context(), one), w.origin()) }()
+		w.at(2 * time.Millisecond)
+		go a.asksNow(w.t.Context(), other)
+		w.at(time.Second)
+		for _, field := range []string{"behind", "fate:overlapped", "gaps"} {
+			if kept := w.redis.HGet("solotick:{test}:job:minute", field); kept != "" {
+				t.Errorf("%s is %q", field, kept)
+			}
+		}
+		if n := other.value("skips_total", "minute", "overlap"); n != 1 {
+			t.Errorf("it was refused %v times\n%s", n, w.log())
+		}
+		one.crash()
+		w.at(time.Minute)
+		w.expect(0, "missed_total", "minute")
+	})
+}

@@ -310,8 +310,7 @@ func (c *court) unansweredAt(s strike, tick time.Time) bool {
 	})
 }
 
-// questioned are what a lease has in place of ticks: the moments of its claims, and of questions that met a run which
-// had just begun or had no answer. Redis counts the latter as overlapped or missed.
+// questioned are what a lease has in place of ticks: the moments of its claims, and of whatever else Redis has counted.
 func (c *court) questioned(l *ledger) []time.Time {
 	ticks := slices.Collect(maps.Keys(c.byTick))
 	for _, f := range l.fates {

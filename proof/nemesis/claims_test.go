@@ -423,9 +423,8 @@ func TestTheRunsOfALeaseHaveOneFateEach(t *testing.T) {
 	k.ledger.counted = map[string]int{succeeded: 2}
 	k.weighed(t)
 	k.row(overlapped, 2.001, 2.001) // another app asked at the same moment
-	k.weighed(t)
-	k.ledger.fates[2].tick, k.ledger.fates[2].first = at(1.6), at(1.6)
 	k.weighed(t, "overlapped, and no run was in its way")
+	k.ledger.fates[2].tick, k.ledger.fates[2].first = at(1.6), at(1.6)
 	k.says(1.6, missed)
 	k.weighed(t, noLeaseMissed)
 	k.strike(stalled, theRedis, 1.5, 1.7)

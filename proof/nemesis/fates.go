@@ -242,7 +242,7 @@ func (c *court) contradicted(tick time.Time, f *fate) string {
 		return f.what + ", which nobody did"
 	case len(runs) > 0:
 		return f.what + ", and it was fired"
-	case f.what == overlapped && !c.metARun(tick, f):
+	case f.what == overlapped && (c.job.isLease() || !c.metARun(tick, f)):
 		return "overlapped, and no run was in its way"
 	case f.what == missed && c.surelyOverlapped(tick):
 		return "missed, and a run was in its way"
