@@ -93,6 +93,8 @@ func (w *world) judgeCancelled(c *claim) {
 		w.violatedAt(c.cancelled, "cancelled", c.job,
 			"the run of tick %s on %s, which was well, was cancelled at %s, and had not ended by %s",
 			stamp(c.tick), c.replica.process, c.cancelled, by)
+	case c.outcome == "interrupted" && w.hadGivenUp(c):
+		w.met["cancelled as they gave their leases up"]++
 	case c.outcome == "interrupted" && w.fellSilent(c):
 		w.met["cancelled as their apps fell silent"]++
 	case c.outcome == "cancelled":

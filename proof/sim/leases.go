@@ -19,6 +19,13 @@ const leases = "leases"
 // In all else it is the class in which apps ask for ticks, and some of the jobs are as there.
 func (p *Plan) leases(r *rand.Rand) {
 	p.asks(r)
+	if r.IntN(3) == 0 { // holders get busy
+		p.Ready = true
+		for place := range p.Replicas {
+			from := 5*time.Second + upTo(r, 25*time.Second)
+			p.Unready = append(p.Unready, Downtime{place, from, from + time.Second + upTo(r, 12*time.Second)})
+		}
+	}
 	for i := range p.Jobs {
 		j := &p.Jobs[i]
 		if i > 0 && (j.Async == nil || r.IntN(2) == 0) {
@@ -112,6 +119,7 @@ func (w *world) checkLeases() {
 	for _, a := range w.workers {
 		if w.runs[a.n].lease {
 			w.judgeFollowed(a)
+			w.judgeUnready(a)
 		}
 	}
 	for _, t := range w.redis.claims.turns {
@@ -176,6 +184,29 @@ func (w *world) excusedMeeting(a, b claim, by time.Duration) bool {
 	return w.lostAllBetween(min(a.won, b.won), by) || forgottenBy(a, b, by)
 }
 
+// notReady is why a holder of a lease has to give it up.
+const notReady = "the app is not ready"
+
+// hadGivenUp reports whether a run had to end for that before it was cancelled.
+func (w *world) hadGivenUp(c *claim) bool {
+	return slices.ContainsFunc(w.runs, func(r *run) bool {
+		return r.ID == c.run && r.over != 0 && r.over <= c.cancelled && r.cause.Error() == notReady
+	})
+}
+
+// gaveUp reports whether a run had to end since its app was not ready, as its replica knew: it held a lease.
+func (w *world) gaveUp(r *run, cause error) bool {
+	const known = time.Second // for so long after a change, and for as long as the replica stood still
+	at := w.now()
+	unready := w.plan.BusyApp || isDown(w.plan.Unready, r.replica.place, at-known, at) ||
+		w.disturbedBy("stall", r.replica.place, at)
+	if cause.Error() != notReady || !w.plan.Ready || !unready || !r.lease {
+		return false
+	}
+	w.met["leases whose holders were not ready"]++
+	return true
+}
+
 // judgeNoTicks: nothing of a lease is missed, or counted otherwise without a run.
 func (w *world) judgeNoTicks(name string) {
 	for n := range w.tables {
@@ -185,10 +216,6 @@ func (w *world) judgeNoTicks(name string) {
 	}
 	w.met["jobs that were leases all the time"]++
 	for _, i := range w.keptOf(name).intervals {
-		if i.fate == overlapped { // of an app that asked as another one got it
-			w.met["claims of leases that met a holder"]++
-			continue
-		}
 		w.violatedAt(time.UnixMilli(i.first).Sub(w.began), "lease: no ticks", name, "%d ticks have the fate %q",
 			i.count, i.fate)
 	}
@@ -241,6 +268,24 @@ func (w *world) judgeIdle(q *asking) {
 					"and nobody had it by %s", q.replica.process, q.at, end)
 				return
 			}
+		}
+	}
+}
+
+// judgeUnready: a holder whose app is not ready has to give the lease up.
+func (w *world) judgeUnready(a *worker) {
+	r := w.runs[a.n]
+	place := r.replica.place
+	for _, d := range w.plan.Unready {
+		by := d.From + time.Second + 2*a.job.Async.Heartbeat
+		if !w.plan.Ready || d.Place != place || d.From <= r.start || by >= d.To || w.disturbed(place, r.start, by) ||
+			w.disturbed(-1, r.start, by) {
+			continue
+		}
+		w.met["holders that were not ready for long"]++
+		if r.end == 0 || r.end > by {
+			w.violatedAt(d.From, "lease: not ready", r.Job, "the app of %s was not ready from %s on, and held the lease at %s",
+				r.replica.process, d.From, by)
 		}
 	}
 }

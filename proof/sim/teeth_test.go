@@ -71,6 +71,12 @@ var teeth = []tooth{
 	{"stay paused", "2: never lost", "", []edit{
 		{"lock/acquire.lua", "if ends and ends ~= 0 and math.max(asked and now or 0, tick) >= ends then", "if false then"},
 	}},
+	{"take an older claim for this tick's", "2: never lost", "", []edit{
+		{"sidecar/yield.go", "h == nil || !h.Tick.Equal(w.tick)", "h == nil || !BROKEN && !h.Tick.Equal(w.tick)"},
+	}},
+	{"leave a lease to an app that is not ready", "lease: not ready", "leases", []edit{
+		{"sidecar/asker.go", "d > 0 && a.idle()", "!BROKEN && d > 0 && a.idle()"},
+	}},
 	{"nudge nobody", "prompt", "", []edit{{"lock/settle.lua", "if nudge then redis.pcall('PUBLISH'", "if false then redis.pcall('PUBLISH'"}}},
 	{"stop nobody", "prompt", "", []edit{
 		{"lock/acquire.lua", "redis.pcall('PUBLISH', KEYS[5], 'stop ' .. job)", ""},
@@ -355,8 +361,7 @@ var teeth = []tooth{
 		{"sidecar/callback/call.go", "	if c.why != nil {\n		return 0, ", "	if c.why != nil && !(BROKEN && errors.Is(c.why, ErrSilent)) {\n		return 0, "},
 	}},
 	{"give a lease to all that ask at once", "lease: apart", leases, []edit{
-		{"sidecar/acquire.go", "Policy: lock.Policy(sp.ConcurrencyPolicy), ",
-			"Policy: PICK(map[bool]lock.Policy{true: lock.Allow, false: lock.Policy(sp.ConcurrencyPolicy)}[sp.Schedule.IsLease()], lock.Policy(sp.ConcurrencyPolicy)), "},
+		{"sidecar/acquire.go", "q.Policy = lock.HeldByOne", "q.Policy = PICK(lock.Allow, lock.HeldByOne)"},
 	}},
 	{"look for the end of a holding twice a minute", "lease: idle", leases, []edit{
 		{"sidecar/ask.go", "if !beat.Sleep(ctx, lookEvery) {", "if !beat.Sleep(ctx, PICK(30*time.Second, lookEvery)) {"},

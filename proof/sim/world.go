@@ -203,7 +203,7 @@ func (w *world) canceled(n int, cause error) {
 		r.over, r.cause = w.now(), cause
 	}
 	w.mu.Unlock()
-	if !cutOff(cause) && !r.replica.isDead() {
+	if !cutOff(cause) && !w.gaveUp(r, cause) && !r.replica.isDead() {
 		w.violated("6: accounts", r.Job, "the run of tick %s on %s was cut off: %v",
 			stamp(r.Tick), r.replica.process, cause)
 	}
