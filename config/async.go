@@ -13,18 +13,18 @@ import (
 // does not rely on the last second.
 const leaseSlack = 2 * time.Second
 
-// asyncType is the type of http.async and of claim. until says of which moment on a run is limited.
-func asyncType(to **Async, from, until string) strict.Type {
+// asyncType is the type of http.async and of claim.
+func asyncType(to **Async) strict.Type {
 	keys := func(to *Async) []strict.Key {
 		return []strict.Key{
 			{Name: "timeout", Type: strict.Duration(&to.Timeout, strict.AtLeast(time.Second)), Default: "1h",
 				Example: "2h", Show: strict.Shown, Also: "maxDuration",
-				Doc: "a run that takes longer after " + from + " is told to end; at least 1s" + until},
+				Doc: "a run that takes longer, from the app's 202 or claim on, is told to end; at least 1s"},
 			{Name: "heartbeat",
 				Type:    strict.Duration(&to.Heartbeat, strict.Between(time.Second, (maxTTL-leaseSlack)/2)),
 				Default: "5s", Example: "30s", Show: strict.Shown, Also: "interval every ttl",
-				Doc: "an app that reports nothing for this time counts as dead; " +
-					"at least 1s, and two heartbeats are at least 2s shorter than `lock.ttl`"},
+				Doc: "an app that is silent for this time counts as dead; at least 1s; " +
+					"`lock.ttl` must be at least twice this plus 2s"},
 		}
 	}
 	return made(to, Async{Timeout: time.Hour, Heartbeat: 5 * time.Second}, keys, complete(""))

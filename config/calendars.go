@@ -51,10 +51,10 @@ func calendarKeys(to *draftDays) []strict.Key {
 	return []strict.Key{
 		{Name: "dates", Type: dates(&to.spans), Example: "[2026-12-25, 2026-12-28..2027-01-02]",
 			Form: datesForm, Show: strict.Shown, Also: "days date holidays",
-			Doc: "days, and ranges of days with both ends; at most 10000"},
+			Doc: "days, and ranges with both ends; at most 10000"},
 		{Name: "cron", Type: strict.Type{Kind: strict.KindText, Decode: cron},
 			Example: `"* * * * SAT,SUN"`, Form: filledForm, Show: strict.Shown, Also: "schedule",
-			Doc: "days by five fields of a schedule, whose minute and hour are `*`"},
+			Doc: "days by a schedule of five fields, whose minute and hour are `*`"},
 		{Name: "timeZone", Type: strict.Type{Kind: strict.KindText, Decode: timeZone}, Default: "that of the job",
 			Example: "Europe/Berlin", Form: filledForm, Show: strict.Shown, Also: "tz zone location",
 			Doc: "zone in which its days begin and end"},
@@ -169,15 +169,15 @@ func dayKeys(j *draft, known calendars) []strict.Key {
 			Also: "excludeCalendars blackout except", Doc: "no tick on the days of these [calendars](calendars.md)"},
 		{Name: "include", Type: calendarNames(j, &to.Include, known), Default: "[]", Example: "[tradingDays]",
 			Form: strict.Form{Pattern: calendarForm.Pattern}, Show: strict.Shown, Common: true,
-			Also: "includeCalendars only", Doc: "ticks only on the days of one of these calendars; `[]` = on any day"},
+			Also: "includeCalendars only", Doc: "ticks only on days of these calendars; `[]` = on any day"},
 		{Name: "onExcluded", Type: word(&to.OnExcluded), Default: "skip", Example: "next",
 			Form: strict.Words(schedule.SkipExcluded, schedule.NextIncluded, schedule.PreviousIncluded),
 			Show: strict.Shown, Common: true,
-			Doc: "a tick of a day that `exclude` or `include` rules out: `skip` leaves it out, " +
-				"`next` and `previous` move it to the same time of the nearest day that is not ruled out"},
+			Doc: "a tick of an excluded day: `skip` leaves it out, " +
+				"`next` and `previous` move it to the same time of the nearest day that is not excluded"},
 		{Name: "every", Type: strict.Type{Kind: strict.KindMapping, Keys: everyKeys(&to.Every), Decode: every},
 			Form: strict.Form{Choice: []string{"weeks", "days"}, Chosen: true},
-			Doc:  "keeps the ticks of every n-th week or day alone"},
+			Doc:  "keeps only the ticks of every n-th week or day"},
 	}
 }
 
@@ -186,13 +186,13 @@ func everyKeys(to *schedule.Every) []strict.Key {
 	return []strict.Key{
 		{Name: "weeks", Type: strict.Number(&to.Weeks), Default: one,
 			Example: "2", Form: strict.Form{Least: 1, Most: mostEvery}, Show: strict.Shown, Also: "week",
-			Doc: "ticks in one week of so many; a week begins on the weekday of `from`; at most 1000"},
+			Doc: "ticks in one week of so many; weeks begin on the weekday of `from`; at most 1000"},
 		{Name: "days", Type: strict.Number(&to.Days), Default: one,
 			Example: "3", Form: strict.Form{Least: 1, Most: mostEvery}, Show: strict.Shown, Also: "day",
 			Doc: "ticks on one day of so many; at most 1000"},
 		{Name: "from", Type: day(&to.From), Default: strict.Required,
 			Example: "2026-01-05", Form: dateForm, Show: strict.Shown, Also: "start since",
-			Doc: "a day that has ticks, in the job's zone: the weeks or days count from it, in both directions"},
+			Doc: "a day that has ticks, in the job's zone: weeks or days count from it, in both directions"},
 	}
 }
 

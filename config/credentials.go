@@ -24,7 +24,7 @@ func headerFileKeys(to *HeaderFile) []strict.Key {
 		{Name: "file", Type: strict.NonEmpty(&to.File), Default: strict.Required,
 			Example: "/var/run/secrets/tokens/app", Form: filledForm, Show: strict.Shown,
 			Also: "path valueFile fromFile",
-			Doc:  "file with the value, read for each attempt; one line break at its end does not count"},
+			Doc:  "file with the value; one line break at its end does not count"},
 		{Name: "prefix", Type: strict.Fitting(&to.Prefix, fitsHeader), Example: `"Bearer "`,
 			Doc: "text before that value"},
 	}
@@ -34,7 +34,7 @@ func signKeys(to *Sign) []strict.Key {
 	return []strict.Key{
 		{Name: "secretFile", Type: strict.NonEmpty(&to.SecretFile), Default: strict.Required,
 			Example: "/run/secrets/whsec", Form: filledForm, Show: strict.Shown, Also: "secret signingSecret keyFile",
-			Doc: "file with the secret `whsec_…`, or several of them in lines of their own; read for each attempt"},
+			Doc: "file with the secret `whsec_…`, or several in lines of their own"},
 	}
 }
 

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"cmp"
 	"fmt"
 	"os"
 	"slices"
@@ -31,27 +30,34 @@ func keysOf(path ...string) []strict.Key {
 // sections of the reference are named by the mappings whose keys they list.
 var sections = strings.Fields(`ready calendars
 	redis redis.sentinel redis.cluster redis.identity redis.identity.aws redis.tls
-	jobs jobs.every jobs.http jobs.http.headers jobs.http.tls jobs.http.sign jobs.http.async jobs.exec jobs.claim jobs.retry jobs.lock
+	jobs jobs.every jobs.http jobs.http.headers jobs.http.sign jobs.http.async jobs.exec jobs.retry jobs.lock
 	jobs.notify jobs.notify.change`)
+
+// asIn are mappings that have the keys of another one, and no section of their own.
+var asIn = map[string]string{"jobs.http.tls": "redis.tls", "jobs.claim": "jobs.http.async"}
+
+// plainKinds have values that need no example, as do those with words of their own.
+var plainKinds = []string{strict.KindBool, strict.KindNumber, strict.KindDuration}
 
 // rows writes the keys as the reference has them.
 func rows(name string, keys []strict.Key) string {
 	var b strings.Builder
 	b.WriteString("| key | type | default | meaning | example |\n| --- | --- | --- | --- | --- |\n")
 	for _, k := range keys {
-		def := cmp.Or(k.Default, "none")
-		if def != strict.Required && def != "none" && !strings.Contains(def, " ") && !strings.Contains(def, "`") {
+		def := k.Default
+		if def != strict.Required && def != "" && !strings.Contains(def, " ") && !strings.Contains(def, "`") {
 			def = "`" + def + "`"
 		}
 		mark := ""
 		if k.Common && name == "jobs" {
 			mark = " *d*"
 		}
-		example := k.Example
-		if example != "" {
-			example = "`" + example + "`"
+		example := ""
+		if k.Example != "" && k.Form.Words == nil && !slices.Contains(plainKinds, k.Kind) {
+			example = "`" + k.Example + "`"
 		}
-		fmt.Fprintf(&b, "| `%s`%s | %s | %s | %s | %s |\n", k.Name, mark, k.Kind, def, k.Doc, example)
+		row := fmt.Sprintf("| `%s`%s | %s | %s | %s | %s |\n", k.Name, mark, k.Kind, def, k.Doc, example)
+		b.WriteString(strings.ReplaceAll(row, "|  |", "| |"))
 	}
 	return b.String()
 }
@@ -81,6 +87,13 @@ func TestReferenceListsTheKeysThatAreRead(t *testing.T) {
 			doc = before + begin + want + "<!-- end -->" + after
 		} else if got != want {
 			t.Errorf("keys of %s: run the test with -update\n got %s\nwant %s", name, got, want)
+		}
+	}
+	for name, as := range asIn {
+		keys, want := keysOf(strings.Split(name, ".")...), keysOf(strings.Split(as, ".")...)
+		listed += len(keys)
+		if got, want := rows(name, keys), rows(as, want); got != want {
+			t.Errorf("%s has not the keys of %s:\n got %s\nwant %s", name, as, got, want)
 		}
 	}
 	if all := count(blank.Root) - count(keysOf("defaults")); listed != all {

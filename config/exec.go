@@ -13,13 +13,13 @@ func execKeys(to *Exec) []strict.Key {
 	return []strict.Key{
 		{Name: "command", Type: program(&to.Command), Default: strict.Required,
 			Example: `["/bin/tool", "--fast"]`, Form: programForm, Show: strict.ShownFirst, Also: "cmd args run",
-			Doc: "the program and its arguments; there is no shell unless you write one"},
+			Doc: "the program and its arguments, started without a shell"},
 		{Name: "env", Type: environment(&to.Env), Example: `{LEVEL: "5"}`,
 			Form: strict.Form{Names: variableNames}, Show: strict.ShownNames, Also: "environment",
-			Doc: "variables on top of Solotick's own environment (without its `SOLOTICK_REDIS_URL` and " +
-				"`TRACEPARENT`); cannot set `SOLOTICK_*`, which Solotick sets itself, nor `TRACEPARENT`"},
+			Doc: "variables on top of Solotick's own (without `SOLOTICK_REDIS_URL` and `TRACEPARENT`); " +
+				"cannot set `SOLOTICK_*` and `TRACEPARENT`"},
 		{Name: "dir", Type: strict.NonEmpty(&to.Dir), Example: "/data", Form: filledForm, Show: strict.Shown,
-			Also: "cwd workdir workingDir", Doc: "directory to run it in; without it Solotick's own"},
+			Also: "cwd workdir workingDir", Doc: "directory to run it in, by default Solotick's own"},
 	}
 }
 

@@ -17,32 +17,27 @@ import (
 func httpKeys(to *HTTP) []strict.Key {
 	return []strict.Key{
 		{Name: "method", Type: strict.Fitting(&to.Method, isMethod), Default: "POST", Example: "PUT",
-			Form: methodForm, Show: strict.Shown, Also: "verb", Doc: "the request's method, in capitals"},
+			Form: methodForm, Show: strict.Shown, Also: "verb", Doc: "HTTP method, in capitals"},
 		{Name: "url", Type: strict.Checked(strict.Into(&to.URL), checkVariables, checkHTTPURL),
 			Default: strict.Required, Example: "http://unix:/run/app.sock:/tidy",
 			Form: webForm, Show: strict.ShownURL, Also: "uri target endpoint",
-			Doc: "`http://127.0.0.1:8080/path`, or `http://unix:/run/app.sock:/path` for a unix socket"},
+			Doc: "`http://127.0.0.1:8080/path`, or `http://unix:/run/app.sock:/path`"},
 		headersKey(to),
 		{Name: "body", Type: strict.Fitting(&to.Body, isBody), Example: `'{"dry": false}'`, Form: bodyForm,
-			Also: "data payload json", Doc: "the request's body, at most 64 KiB"},
+			Also: "data payload json", Doc: "request body, at most 64 KiB"},
 		{Name: "successCodes", Type: codes(&to.SuccessCodes, "[200-299]", "a success"), Default: "[200-299]",
 			Example: "[200-204, 404]", Form: codesForm, Show: strict.Shown, Also: "status expectedStatus",
 			Doc: "answers that count as success: codes and ranges from 100 to 599"},
 		{Name: "idempotencyKey", Type: word(&to.IdempotencyKey), Default: string(KeyText),
 			Example: "uuid", Form: strict.Words(KeyText, KeyUUID), Show: strict.Shown, Also: "idempotency",
-			Doc: "the header `Idempotency-Key`: `text` is `\"service/job/tick\"`, `uuid` a UUID made of it, " +
-				"for frameworks that take only those"},
-		{Name: "tls", Type: made(&to.TLS, TLS{}, httpTLSKeys, complete("")),
-			Doc: "for `https://`: where the system's own roots and names do not fit, or the app wants a certificate"},
+			Doc: "the header `Idempotency-Key`: `text` is `\"service/job/tick\"`, `uuid` a UUID made of it"},
+		{Name: "tls", Type: made(&to.TLS, TLS{}, tlsKeys, complete("")),
+			Doc: "for `https://`: other roots or names than the system's, or a client's certificate"},
 		{Name: "sign", Type: strict.Type{Kind: strict.KindMapping, Keys: signKeys(&to.Sign), Decode: complete("")},
 			Also: "signature hmac webhook",
-			Doc: "signs each request, so that the app can tell who called: " +
-				"see [handlers.md](handlers.md#prove-that-it-was-solotick-that-called)"},
-		{Name: "async", Type: asyncType(&to.Async, "the app's 202",
-			". `timeout` of the job limits the time until the 202"),
-			Also: "callback longRunning",
-			Doc: "the app may answer 202, and end the run later by a report, see [Long jobs](#long-jobs); " +
-				"`{}` has the defaults"},
+			Doc:  "signs each request: see [handlers.md](handlers.md#prove-that-it-was-solotick-that-called)"},
+		{Name: "async", Type: asyncType(&to.Async), Also: "callback longRunning",
+			Doc: "the app may answer 202 and report the end later, see [Long jobs](#long-jobs); `{}` has the defaults"},
 	}
 }
 
@@ -74,7 +69,7 @@ func headersKey(h *HTTP) strict.Key {
 	file := strict.Key{Type: strict.Mapping(headerFileKeys(&of))}
 	return strict.Key{Name: "headers", Example: `{Authorization: "Bearer ${TOKEN}"}`,
 		Form: strict.Form{Names: headerNames}, Show: strict.ShownNames, Also: "header", Each: &file,
-		Doc: "headers in addition to those that Solotick sets itself; the value is text, or [a file](#httpheaders)",
+		Doc: "headers beside those that Solotick sets itself; the value is text, or [a file](#httpheaders)",
 		Type: strict.Type{Kind: strict.KindTextMap, Decode: func(d *strict.Decoder, e strict.Entry) {
 			before := map[string]*yaml.Node{}
 			isNew := func(name *yaml.Node) bool {

@@ -18,7 +18,7 @@ import (
 // aboutKeys are the keys that tell people about a job. They change nothing in how it runs.
 func aboutKeys(to *Job) []strict.Key {
 	return []strict.Key{
-		{Name: "description", Type: line(&to.Description), Example: "sends the invoices of the day before",
+		{Name: "description", Type: line(&to.Description), Example: "sends yesterday's invoices",
 			Form: lineForm(200), Show: strict.Shown, Also: "desc summary comment title",
 			Doc: "what the job is for: one line, at most 200 characters"},
 		{Name: "owner", Type: line(&to.Owner), Example: "team-billing",
@@ -27,11 +27,10 @@ func aboutKeys(to *Job) []strict.Key {
 		{Name: "runbook", Type: strict.Checked(strict.Into(&to.Runbook), checkVariables, checkRunbook),
 			Example: "https://wiki.example.com/invoices#failed", Form: runbookForm, Show: strict.ShownURL, Common: true,
 			Also: "runbookUrl playbook docs documentation wiki",
-			Doc:  "what to do when it fails: an `http` or `https` URL without a password, at most 1000 characters"},
+			Doc:  "what to do when it fails: a URL without a password, at most 1000 characters"},
 		{Name: "labels", Type: labels(&to.Labels),
 			Example: "{tier: gold}", Form: labelsForm, Show: strict.ShownNames, Common: true, Also: "tags annotations",
-			Doc: "at most five texts of your own, for tools that read the status; " +
-				"each of them falls back to `defaults` alone"},
+			Doc: "at most five texts of your own"},
 	}
 }
 

@@ -14,12 +14,11 @@ func notifyKeys(j *draft) []strict.Key {
 	return []strict.Key{
 		{Name: "url", Type: ping(strict.Into(&j.Notify)),
 			Example: "https://hc-ping.com/${PING_KEY}", Form: pingForm, Also: "uri base ping endpoint success",
-			Doc: "a check of Healthchecks or a similar service: Solotick calls this URL after a success, " +
-				"with `/start` at a start, with `/fail` after a failure; `\"\"` = none, even if `defaults` names one"},
+			Doc: "a check of Healthchecks or a similar service, called after a success, with `/start` at a start, " +
+				"with `/fail` after a failure; `\"\"` = none, even if `defaults` names one"},
 		{Name: "change", Type: change(j), Form: strict.Form{Choice: []string{"url", "urlFile"}},
 			Also: "changes alert alerts message messages",
-			Doc: "messages for people: one for each change of how the job stands, from one replica; " +
-				"each of its keys falls back to `defaults` alone"},
+			Doc:  "messages for people: one for each change of how the job stands"},
 	}
 }
 
@@ -45,30 +44,29 @@ func changeKeys(to *Change) []strict.Key {
 		{Name: "url", Type: ping(func(url string) { to.URL, to.URLFile = url, "" }), Default: "url or urlFile",
 			Example: "https://hooks.slack.com/services/${SLACK_HOOK}", Form: pingForm,
 			Also: "uri webhook hook endpoint",
-			Doc:  "where the messages go; `\"\"` = nowhere, even if `defaults` names a place"},
+			Doc:  "where messages go; `\"\"` = nowhere, even if `defaults` names a place"},
 		{Name: "urlFile", Type: strict.NonEmpty(&to.URLFile), Default: "url or urlFile",
 			Example: "/run/secrets/hook", Form: filledForm, Show: strict.Shown,
-			Doc: "file with the URL, read for each attempt, so that a rotated one works"},
+			Doc: "file with the URL"},
 		{Name: "on", Type: events(&to.On), Default: "[failed, recovered, missed]", Example: "[failed, recovered]",
 			Form: strict.Words(Failed, Recovered, TicksMissed), Show: strict.Shown, Also: "events when",
-			Doc: "the events to tell of: `failed` when the job begins to fail, `recovered` when it stops failing, " +
-				"`missed` when ticks were not fired"},
+			Doc: "which of these three events are told"},
 		{Name: "after", Type: strict.Number(&to.After), Default: "1",
 			Example: "3", Form: strict.Form{Least: 1, Most: mostInARow}, Show: strict.Shown,
 			Also: "failureThreshold failures threshold",
-			Doc:  "`failed` is sent when this many ticks in a row have failed, and `recovered` only after a `failed`"},
+			Doc:  "`failed` is told when this many ticks in a row have failed"},
 		{Name: "late", Type: strict.Duration(&to.Late, strict.AtLeast(0)), Default: "0s",
 			Example: "5m", Show: strict.Shown, Also: "startWithin margin",
-			Doc: "tells of a run that begins later than this after its tick came due; `0s` = never"},
+			Doc: "a run that begins later than this after its tick is told; `0s` = never"},
 		{Name: "long", Type: strict.Duration(&to.Long, strict.AtLeast(0)), Default: "0s",
 			Example: "30m", Show: strict.Shown, Also: "maxRuntime runtime sla",
-			Doc: "tells of a run that lasts longer than this, while it lasts; `0s` = never"},
+			Doc: "a run that lasts longer than this is told while it lasts; `0s` = never"},
 		{Name: "format", Type: word(&to.Format), Default: string(JSON),
 			Example: string(Slack), Form: strict.Words(JSON, Slack), Show: strict.Shown, Also: "type style",
 			Doc: "`json`, or `slack`, which Mattermost reads too"},
 		{Name: "secretFile", Type: strict.NonEmpty(&to.SecretFile),
 			Example: "/run/secrets/whsec", Form: filledForm, Show: strict.Shown, Also: "secret signingSecret",
-			Doc: "file with the secret `whsec_…` that signs the messages, read for each attempt; see below"},
+			Doc: "file with the secret `whsec_…` that signs the messages"},
 	}
 }
 

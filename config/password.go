@@ -21,34 +21,30 @@ func passwordKeys(to *Redis) []strict.Key {
 	return []strict.Key{
 		{Name: "passwordFile", Type: strict.NonEmpty(&to.PasswordFile),
 			Example: "/run/secrets/redis", Form: filledForm, Show: strict.Shown, Also: "password pass auth",
-			Doc: "file with the password, empty if Redis asks for none; " +
-				"read at every connect, and a changed one is sent on open connections too, within seconds"},
+			Doc: "file with the password, empty if Redis asks for none; read at every connect, " +
+				"and a changed one is sent on open connections within seconds"},
 		{Name: "passwordCommand", Type: program(&to.PasswordCommand), Example: `["/bin/redis-token", "--user=app"]`,
 			Form: programForm, Show: strict.ShownFirst, Also: "credentialsCommand credentialCommand tokenCommand",
-			Doc: "program with its arguments that prints the password on its first line, within 10s; " +
-				"there is no shell unless you write one"},
+			Doc: "program with its arguments, without a shell; prints the password on its first line within 10s"},
 		{Name: "passwordRefresh", Type: strict.Duration(&to.PasswordRefresh, strict.Between(time.Second, 24*time.Hour)),
 			Default: "10m", Example: "1m",
 			Form: strict.Form{Needs: "passwordCommand"}, Show: strict.Shown, Also: "refresh refreshInterval",
-			Doc: "how often `passwordCommand` is run again, besides at once when Redis refuses the password; " +
-				"from 1s to 24h"},
+			Doc: "how often `passwordCommand` runs again, besides when Redis refuses the password; 1s to 24h"},
 		{Name: "identity", Type: made(&to.Identity, Identity{}, identityKeys, readIdentity),
 			Form: strict.Form{Choice: []string{"aws", "google", "azure"}, Chosen: true},
 			Also: "iam managedIdentity credentials",
-			Doc: "the identity that a cloud gives this process, in place of a password; " +
-				"see [redis.md](redis.md#managed-redis)"},
+			Doc:  "a cloud's identity in place of a password: see [redis.md](redis.md#managed-redis)"},
 	}
 }
 
 func identityKeys(to *Identity) []strict.Key {
 	return []strict.Key{
 		{Name: "aws", Type: made(&to.AWS, AWS{Service: ElastiCache}, awsKeys, complete("")),
-			Doc: "a token of IAM for ElastiCache or MemoryDB; needs `username`"},
+			Doc: "token of IAM for ElastiCache or MemoryDB; needs `username`"},
 		{Name: "google", Type: chosen(&to.Google), Example: "{}", Also: "gcp",
-			Doc: "the token of the service account, from Google's metadata server"},
+			Doc: "token of the service account, from Google's metadata server"},
 		{Name: "azure", Type: chosen(&to.Azure), Example: "{}", Also: "entra",
-			Doc: "a token of Microsoft Entra ID, for the workload identity of the pod; " +
-				"needs `username`, the object ID of the identity"},
+			Doc: "token of Entra ID for the pod's workload identity; needs `username`, the identity's object ID"},
 	}
 }
 
@@ -64,7 +60,7 @@ func awsKeys(to *AWS) []strict.Key {
 	return []strict.Key{
 		{Name: "cluster", Type: strict.NonEmpty(&to.Cluster), Default: strict.Required,
 			Example: "billing", Form: filledForm, Show: strict.Shown, Also: "cache replicationGroup name",
-			Doc: "name of the replication group, the serverless cache or the MemoryDB cluster"},
+			Doc: "name of the replication group, serverless cache or MemoryDB cluster"},
 		{Name: "service", Type: word(&to.Service), Default: string(ElastiCache), Example: string(MemoryDB),
 			Form: strict.Words(ElastiCache, ElastiCacheServerless, MemoryDB), Show: strict.Shown,
 			Doc: "`elasticache`, `elasticache-serverless` or `memorydb`"},

@@ -16,20 +16,19 @@ func readyKeys(to *Ready) []strict.Key {
 		{Name: "url", Type: strict.Checked(strict.Into(&to.URL), checkVariables, checkReadyURL), Default: one,
 			Example: "http://127.0.0.1:8080/readyz",
 			Form:    localForm, Show: strict.ShownURL, Also: "http httpGet uri endpoint",
-			Doc: "ready is what answers a GET with a code from 200 to 399; " +
-				"on this machine, or `http://unix:/run/app.sock:/path`"},
+			Doc: "ready if it answers a GET with 200 to 399; on this machine, or `http://unix:/run/app.sock:/path`"},
 		{Name: "tcp", Type: readyTCP(&to.TCP), Default: one,
 			Example: "127.0.0.1:8080", Form: tcpForm, Show: strict.ShownURL, Also: "tcpSocket port addr",
-			Doc: "ready is what accepts a connection: `host:port` on this machine"},
+			Doc: "ready if it accepts a connection: `host:port` on this machine"},
 		{Name: "exec", Type: program(&to.Exec), Default: one,
 			Example: `["/bin/app", "--ready"]`, Form: programForm, Show: strict.ShownFirst, Also: "command cmd",
-			Doc: "ready is what a program, given with its arguments, says with exit code 0"},
+			Doc: "ready if this program, given with its arguments, exits with 0"},
 		{Name: "interval", Type: strict.Duration(&to.Interval, strict.Between(100*time.Millisecond, time.Hour)),
 			Default: "2s", Example: "5s", Show: strict.Shown, Also: "periodSeconds period every",
-			Doc: "how often it is asked; at least 100ms, at most 1h"},
+			Doc: "how often it is asked; 100ms to 1h"},
 		{Name: "timeout", Type: strict.Duration(&to.Timeout, strict.Between(10*time.Millisecond, time.Minute)),
 			Default: "1s", Example: "3s", Show: strict.Shown, Also: "timeoutSeconds",
-			Doc: "no answer within this time is a no; at least 10ms, at most 1m"},
+			Doc: "no answer within this time is a no; 10ms to 1m"},
 	}
 }
 

@@ -186,30 +186,27 @@ func serverKeys(to *Redis) []strict.Key {
 			Example: "rediss://redis:6379/0", Form: redisForm, Show: strict.ShownURL, Also: "addr address host uri",
 			Doc: "`redis://host:6379/0`, `rediss://…` for TLS, `unix:///run/redis.sock?db=0`, or `embedded`"},
 		{Name: "sentinel", Type: made(&to.Sentinel, Sentinel{}, sentinelKeys, complete("")),
-			Doc: "in place of `url`: the Sentinels that know the present master"},
+			Doc: "in place of `url`: the Sentinels that know the master"},
 		{Name: "cluster", Type: made(&to.Cluster, Cluster{}, clusterKeys, complete("")),
 			Doc: "in place of `url`: the nodes of a Redis Cluster"},
 		{Name: "username", Type: strict.NonEmpty(&to.Username), Example: "app", Form: filledForm, Show: strict.Shown,
-			Also: "user", Doc: "ACL user; without it the default user, or the one in the URL"},
+			Also: "user", Doc: "ACL user; by default the one in the URL, or Redis' default user"},
 	}
 }
 
 func connectionKeys(to *Redis) []strict.Key {
 	return []strict.Key{
-		{Name: "tls", Type: made(&to.TLS, TLS{}, redisTLSKeys, complete("")),
-			Doc: "for `rediss://`: where the system's own roots and names do not fit; " +
-				"for `sentinel` and `cluster` it switches TLS on, `{}` too"},
+		{Name: "tls", Type: made(&to.TLS, TLS{}, tlsKeys, complete("")),
+			Doc: "other roots or names than the system's; for `sentinel` and `cluster` it switches TLS on, `{}` too"},
 		{Name: "waitReplicas", Type: strict.Number(&to.WaitReplicas), Default: "0",
 			Example: "1", Form: strict.Form{Most: maxWaitReplicas}, Show: strict.Shown, Also: "minReplicas wait",
-			Doc: "replicas of Redis that must have a claim before its job is run, at most 10; " +
-				"see [redis.md](redis.md)"},
+			Doc: "replicas of Redis that must have a claim before its job runs, at most 10: see [redis.md](redis.md)"},
 		{Name: "history", Type: strict.Number(&to.History), Default: "200", Example: "2000",
 			Form: strict.Form{Least: 1, Most: maxHistory}, Show: strict.Shown, Also: "fates historyLimit keep",
-			Doc: "how many entries of each job's history Redis keeps, at most 100000, and a quarter as many " +
-				"failures; 300 bytes each"},
+			Doc: "entries of 300 bytes kept of each job's history, at most 100000, and a quarter as many failures"},
 		{Name: "timeout", Type: strict.Duration(&to.Timeout, strict.AtLeast(time.Millisecond)),
 			Default: "500ms", Example: "1s", Show: strict.Shown,
-			Doc: "limit of one request, opening a connection included; at most a third of every job's `lock.ttl`"},
+			Doc: "limit of one request, connecting included; at most a third of every job's `lock.ttl`"},
 	}
 }
 
@@ -221,10 +218,10 @@ func sentinelKeys(to *Sentinel) []strict.Key {
 			Example: "[sentinel-0:26379, sentinel-1:26379]", Form: addrsForm, Show: strict.ShownURL,
 			Also: "addr addresses hosts nodes", Doc: "`host:port` of the Sentinels; one that answers is enough"},
 		{Name: "username", Type: strict.NonEmpty(&to.Username), Example: "app",
-			Form: filledForm, Show: strict.Shown, Also: "user", Doc: "ACL user on the Sentinels themselves"},
+			Form: filledForm, Show: strict.Shown, Also: "user", Doc: "ACL user on the Sentinels"},
 		{Name: "passwordFile", Type: strict.NonEmpty(&to.PasswordFile),
 			Example: "/run/secrets/sentinel", Form: filledForm, Show: strict.Shown, Also: "password pass auth",
-			Doc: "file with the password of the Sentinels themselves, read at the start"},
+			Doc: "file with the Sentinels' own password, read at the start"},
 	}
 }
 

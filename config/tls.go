@@ -7,8 +7,8 @@ import (
 	"github.com/solotick/solotick/config/strict"
 )
 
-// tlsKeys are the keys of a TLS connection, for example to a host.
-func tlsKeys(to *TLS, host string) []strict.Key {
+// tlsKeys are the keys of a TLS connection.
+func tlsKeys(to *TLS) []strict.Key {
 	return []strict.Key{
 		{Name: "caFile", Type: strict.NonEmpty(&to.CAFile),
 			Example: "/etc/tls/ca.pem", Form: filledForm, Show: strict.Shown, Also: "ca cacert caCertFile",
@@ -18,14 +18,10 @@ func tlsKeys(to *TLS, host string) []strict.Key {
 			Doc: "PEM file with the client's certificate; needs `keyFile`"},
 		{Name: "keyFile", Type: strict.NonEmpty(&to.KeyFile), Example: "/etc/tls/tls.key", Form: filledWith("certFile"),
 			Show: strict.Shown, Also: "key", Doc: "PEM file with the client's key; needs `certFile`"},
-		{Name: "serverName", Type: strict.NonEmpty(&to.ServerName), Example: host, Form: filledForm, Show: strict.Shown,
-			Also: "sni", Doc: "name that the server's certificate must have, where it is not the URL's host"},
+		{Name: "serverName", Type: strict.NonEmpty(&to.ServerName), Example: "db.internal", Form: filledForm,
+			Show: strict.Shown, Also: "sni", Doc: "name in the server's certificate, where it is not the URL's host"},
 	}
 }
-
-func redisTLSKeys(to *TLS) []strict.Key { return tlsKeys(to, "redis.internal") }
-
-func httpTLSKeys(to *TLS) []strict.Key { return tlsKeys(to, "billing.internal") }
 
 // checkTLS refuses files for a connection that would be made without TLS.
 func checkTLS(d *strict.Decoder, j *draft) {
