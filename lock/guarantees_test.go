@@ -31,8 +31,8 @@ func TestTheGuaranteesStateTheFiguresOfTheLock(t *testing.T) {
 		{"A replica that cannot renew its lease ends the run %s before the lease does", Margin},
 		{"Because its replica died, a tick is run again at most %s times", takeovers},
 		{"is refused for %s after it was fired", fired},
-		{"Redis has never seen must come at least %s after the first replica registered it", newLedger},
-		{"Under `at-most-once`, ticks up to that moment, and those that come within %s after it, count as settled", newLedger},
+		{"first tick must come at least %s after the first replica registered the job", newLedger},
+		{"Ticks up to that moment, and those that come within %s after it, count as settled", newLedger},
 	} {
 		word, ok := words[s.figure]
 		if !ok {

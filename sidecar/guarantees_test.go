@@ -36,7 +36,7 @@ func TestTheGuaranteesStateTheFiguresOfTheSidecar(t *testing.T) {
 		{"A tick that every replica's app has refused goes %s further rounds through all replicas", 5, 1},
 		{"An offset between Redis' clock and a replica's beyond %s is not believed", service.MaxOffset, 1},
 		// One look may find that the connection was cut, and the next one finds the data gone.
-		{"a replica notices within %s of its answering again", 2 * lookEvery, 1},
+		{"their replica notices: within %s of Redis answering again", 2 * lookEvery, 1},
 	} {
 		word, ok := words[s.figure]
 		if !ok {
