@@ -72,9 +72,9 @@ func TestTheDocumentedRequestsAreAnsweredAsIsShown(t *testing.T) {
 		path, _, _ := strings.Cut(target, "?")
 		asked[method+" "+regexp.MustCompile(`/(timers|jobs|runs)/[-\w]+`).ReplaceAllString(path, "/$1/{}")] = true
 	}
-	for _, endpoint := range []string{"GET /v1/status", "GET /v1/replica", "GET /v1/replicas", "GET /v1/runs", "GET /v1/events", "POST /v1/jobs/{}/trigger", "POST /v1/jobs/{}/rerun", "POST /v1/jobs/{}/cancel", "POST /v1/jobs/{}/pause", "POST /v1/jobs/{}/resume",
-		"PUT /v1/timers/{}", "GET /v1/timers/{}", "DELETE /v1/timers/{}", "GET /v1/timers", "PUT /v1/jobs/{}", "GET /v1/jobs/{}",
-		"DELETE /v1/jobs/{}", "POST /v1/drain", "POST /v1/runs/{}/heartbeat", "POST /v1/runs/{}/finish"} {
+	// Those that a verb answers, too, are shown in cli-json.md; openapi.yaml has all.
+	for _, endpoint := range []string{"GET /v1/replica", "POST /v1/jobs/{}/trigger", "PUT /v1/timers/{}", "PUT /v1/jobs/{}",
+		"POST /v1/drain", "POST /v1/runs/{}/heartbeat", "POST /v1/runs/{}/finish"} {
 		if !asked[endpoint] {
 			t.Errorf("the document shows no request for %s", endpoint)
 		}
