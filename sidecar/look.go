@@ -100,6 +100,9 @@ func (l *looker) onMessage(resumed string) {
 		l.began.Store(true)
 		return
 	}
+	for _, j := range l.jobs() { // its claimant may not have been able to start a tick, and has handed it on
+		j.heard.Store(nil)
+	}
 	if resumed != "" {
 		l.deferred.resume(resumed)
 	}

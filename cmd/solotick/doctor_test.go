@@ -94,7 +94,7 @@ func TestTheDoctorNamesWhatIsPlanted(t *testing.T) {
 			return fmt.Sprintf(asUser, start(t, aclUser(t, "~solotick:{billing}:*")...).Addr())
 		}, "rights", "problem", "forbids", "docs/redis.md"},
 		"the channel is not allowed": {func(t *testing.T) string {
-			return fmt.Sprintf(asUser, start(t, aclUser(t, "&solotick:{billing}:events")...).Addr())
+			return fmt.Sprintf(asUser, start(t, aclUser(t, "&solotick:{billing}:events*")...).Addr())
 		},
 			"nudges", "problem", "forbids", "&solotick:{billing}:events"},
 		"no scripts":   {func(t *testing.T) string { return fmt.Sprintf(asUser, start(t, aclUser(t, "+evalsha")...).Addr()) }, "rights", "problem", "forbids", "docs/redis.md"},
