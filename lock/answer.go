@@ -18,7 +18,7 @@ const (
 	Waits   Code = "DUE"     // it was claimed before, and waits for its start, or for the end of the present run
 	Free    Code = "FREE"    // to a claim that may not win: nothing is in the tick's way
 	Paused  Code = "PAUSED"  // the job is paused
-	Held    Code = "HELD"    // a due member has to wait for the present run
+	Held    Code = "HELD"    // a due member, or who asks for a lease, has to wait for the present run
 	Gone    Code = "GONE"    // the due member was taken by another
 	Early   Code = "EARLY"   // Redis' clock has not reached the tick
 	Gap     Code = "GAP"     // the list of older ticks was made from a ledger that has moved on

@@ -493,24 +493,37 @@ func TestALossAmidARolloutKeepsWhatWasMissed(t *testing.T) {
 	}
 }
 
-// TestALossAmidARolloutToAtLeastOnceKeepsClaims: a has reloaded, and has not heard of the newest claim. c has not
-// reloaded, and must not make that claim again.
+// TestALossAmidARolloutToAtLeastOnceKeepsClaims: a has reloaded, makes the ledger, and has not heard of the newest
+// claim. c has not reloaded, and must not make that claim again, whoever of the others is first to tell of the loss.
 func TestALossAmidARolloutToAtLeastOnceKeepsClaims(t *testing.T) {
 	for name, claimed := range map[string]int{"on its tick": -1000, "ahead of its tick": 400} {
-		t.Run(name, func(t *testing.T) {
-			redisworld.OnEvery(t, func(w *redisworld.World) {
-				a, b, c := w.Replica("a"), w.Replica("b"), w.Replica("c")
-				before := registers(a, "x", lock.Before{})
-				w.Must(w.Admin.FlushAll(w.Context()).Err())
-				w.Pass(20 * time.Millisecond)
-				knows := func(claimed time.Time, again bool) lock.Before {
-					return lock.Before{Born: before.Born, Tick: claimed, Claimed: claimed, Again: again, As: "x"}
-				}
-				registers(a, "x", knows(w.Tick(-8000), true))
-				registers(c, "x", knows(w.Tick(-8000), false))
-				registers(b, "x", knows(w.Tick(claimed), false))
-				c.Loses(c.Claim(claimed), lock.Fired)
+		for _, made := range []string{"by one that knew the job", "by a newcomer", "by a claim"} {
+			t.Run(name+", "+made, func(t *testing.T) {
+				redisworld.OnEvery(t, func(w *redisworld.World) {
+					a, b, c := w.Replica("a"), w.Replica("b"), w.Replica("c")
+					before := registers(a, "x", lock.Before{})
+					w.Must(w.Admin.FlushAll(w.Context()).Err())
+					w.Pass(20 * time.Millisecond)
+					knows := func(claimed time.Time, again bool) lock.Before {
+						return lock.Before{Born: before.Born, Tick: claimed, Claimed: claimed, Again: again, As: "x"}
+					}
+					switch made {
+					case "by one that knew the job":
+						registers(a, "x", knows(w.Tick(-8000), true))
+						registers(c, "x", knows(w.Tick(-8000), false))
+						registers(b, "x", knows(w.Tick(claimed), false))
+					case "by a newcomer":
+						registers(a, "x", lock.Before{Again: true})
+						registers(b, "x", knows(w.Tick(claimed), false))
+						registers(c, "x", knows(w.Tick(-8000), false))
+					case "by a claim":
+						registers(a, "x", lock.Before{Again: true, Tick: w.Tick(-8000)})
+						registers(b, "x", knows(w.Tick(claimed), false))
+						registers(c, "x", knows(w.Tick(-8000), false))
+					}
+					c.Loses(c.Claim(claimed), lock.Fired)
+				})
 			})
-		})
+		}
 	}
 }

@@ -53,11 +53,11 @@ if knew ~= '0' and known > 0 and tonumber(knew) ~= tonumber(born) and late == 0 
   missed(known, upTo)
   redis.call('HSET', ledger, 'late', string.format('%d', since), 'gaps', gaps)
   redis.pcall('PUBLISH', ARGV[6], 'due')
+end
 -- An older ledger has come back, which forgot claims. Or a caller under at-least-once made this one: amid a rollout,
 -- others go on under at-most-once, and must not run again what was claimed before its birth. A claim of a later tick
 -- was made by a clock that was ahead.
-elseif ARGV[7] and (knew == born or tonumber(ARGV[7]) <= born + 1000)
-  and ARGV[5] ~= '1' and tonumber(ARGV[7]) > tonumber(tick) then
+if ARGV[7] and (knew == born or tonumber(ARGV[7]) <= born + 1000) and ARGV[5] ~= '1' and tonumber(ARGV[7]) > tonumber(tick) then
   tick = ARGV[7]
   redis.call('HSET', ledger, 'tick', tick)
 end
