@@ -110,7 +110,7 @@ var acquireMutants = []mutant{
 	{"acquire", "a limit of two is one", ">= limit end", ">= limit - 1 end"},
 	{"acquire", "what the limit refuses waits", " or limit > 0 and live and not listed", ""},
 	{"acquire", "a list is refused by the limit", "limit > 0 and live and not listed", "limit > 0 and live"},
-	{"acquire", "a due member does not wait for the run", "  if member ~= '' then return answer('HELD') end\n", ""},
+	{"acquire", "a due member does not wait for the run", "if member ~= '' or live and policy == 'Lease' then", "if live and policy == 'Lease' then"},
 	{"acquire", "the list of runs stands still", "'runs', runs .. uuid .. ' ', 'last', uuid)", "'last', uuid)"},
 	{"acquire", "runs of Allow are in nobody's way",
 		"then redis.call('HSET', ledger, 'from', from, 'runs', runs .. uuid .. ' ') end -- timers", "then end -- timers"},

@@ -336,7 +336,10 @@ var teeth = []tooth{
 	{"watch for two leases", "prompt", "", []edit{{"lock/watch.go", "stale := now-s.since >= ttl(r.Job) ||", "stale := now-s.since >= PICK[time.Duration](2, 1)*ttl(r.Job) ||"}}},
 	{"look twice a minute", "prompt", atRest, []edit{{"sidecar/look.go", "wait := beat.Near(l.steps.clock.wall(), lookEvery)", "wait := PICK(30*time.Second, beat.Near(l.steps.clock.wall(), lookEvery))"}}},
 	{"forget a loss until the next tick", "2: never lost", atRest, []edit{{"sidecar/register.go", "lost := !g.", "lost := !BROKEN && !g."}}},
-	{"begin a run and tell nobody", "prompt", atRest, []edit{{"lock/acquire.lua", "if redis.call('ZCARD', running) == 1 then", "if false then"}}},
+	{"begin a run and tell nobody", "prompt", atRest, []edit{
+		{"lock/acquire.lua", "redis.pcall('PUBLISH', KEYS[5], 'run ' .. job .. ' ' .. ARGV[3] .. ' ' .. h[1] .. ' ' .. replica)", ""},
+		{"lock/acquire.lua", "if redis.call('ZCARD', running) == 1 then", "if false then"},
+	}},
 	{"rest until the tick", "2: never lost", atRest, []edit{{"sidecar/look.go", "Add(-lookAhead)", "Add(PICK(time.Hour, -lookAhead))"}}},
 	{"set a timer and tell nobody", "prompt", atRest, []edit{{"sidecar/service/timer.lua", "if tonumber(at) <= now or tonumber(at) < now + 31000 and", "if tonumber(at) <= now or false and"}}},
 	{"believe a subscription that may be lost", "prompt", atRest, []edit{{"sidecar/look.go", "		l.store.Doubt()\n", "		if !BROKEN {\n			l.store.Doubt()\n		}\n"}}},
