@@ -47,6 +47,7 @@ func Launch(name, log string, env []string, argv ...string) (*Process, error) {
 	}
 	go func() {
 		p.err = p.cmd.Wait()
+		forgetFakeClock(env, p.Pid())
 		out.Close()
 		close(p.done)
 	}()
@@ -113,23 +114,32 @@ func StopAll(grace time.Duration, all ...*Process) error {
 	return first
 }
 
-// given are the ports that this process has got from FreePort.
-var given sync.Map
+// reserved keeps a port of UDP open for each port of TCP that this process has got from FreePort: the two do not meet,
+// and no other process of tests can reserve it, until this one ends.
+var reserved sync.Map
 
-// FreePort is a port of the loopback interface that was free a moment ago, below those that the system gives to
-// outgoing connections and to listeners at port 0: one of them could be faster than the program that is to listen
-// there. It returns no port twice, so a program can come back to its port.
+// FreePort is a port of the loopback interface that is free, below those that the system gives to outgoing connections
+// and to listeners at port 0: one of them could be faster than the program that is to listen there. No process of tests
+// gets it again while this one lives, so a program can come back to its port.
 func FreePort() (port int, err error) {
+	return freePort(func() int { return 20000 + rand.IntN(10000) })
+}
+
+func freePort(pick func() int) (port int, err error) {
 	for range 100 {
-		port = 20000 + rand.IntN(10000)
-		if _, taken := given.LoadOrStore(port, true); taken {
-			err = errors.New("no port is left")
+		port = pick()
+		addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+		var mark net.PacketConn
+		if mark, err = net.ListenPacket("udp", addr); err != nil {
 			continue
 		}
 		var l net.Listener
-		if l, err = net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err == nil {
-			return port, l.Close()
+		if l, err = net.Listen("tcp", addr); err != nil {
+			_ = mark.Close()
+			continue
 		}
+		reserved.Store(port, mark)
+		return port, l.Close()
 	}
 	return 0, err
 }
