@@ -56,9 +56,24 @@ type adapter struct {
 	name  string
 	dir   string
 	needs string
-	try   []string // a command that fails if it is missing
+	try   func() error // fails if it is missing
 	app   []string
 	env   []string
+	build func() error // what the app runs; nil = nothing is to be built
+	fakes bool         // libfaketime moves the app's clock; else the app does
+}
+
+// command runs a command in a directory to its end.
+func command(dir string, argv ...string) func() error {
+	return func() error {
+		cmd := exec.Command(argv[0], argv[1:]...)
+		cmd.Dir = dir
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			err = fmt.Errorf("%w\n%s", err, out)
+		}
+		return err
+	}
 }
 
 func adapters(t *testing.T) []adapter {
@@ -72,12 +87,14 @@ func adapters(t *testing.T) []adapter {
 		python = "python3"
 	}
 	return []adapter{
-		{"gocron", "gocron", "", []string{self, "-test.list=^$"}, []string{self}, []string{asApp + "=none"}},
-		{"node-cron", "node-cron", "node-cron for node", []string{"node", "-e", "require('node-cron')"},
-			[]string{"node", "node-cron/app.mjs"}, nil},
-		{"APScheduler", "apscheduler", "APScheduler 3 for python3",
-			[]string{python, "-c", "import apscheduler.executors.pool"},
-			[]string{python, "apscheduler/app.py"}, []string{"PYTHONDONTWRITEBYTECODE=1"}},
+		{name: "gocron", dir: "gocron", try: func() error { return nil }, app: []string{self}, env: []string{asApp + "=none"}},
+		{name: "node-cron", dir: "node-cron", needs: "node-cron for node",
+			try: command("node-cron", "node", "-e", "require('node-cron')"), app: []string{"node", "node-cron/app.mjs"}},
+		{name: "APScheduler", dir: "apscheduler", needs: "APScheduler 3 for python3",
+			try: command("", python, "-c", "import apscheduler.executors.pool"),
+			app: []string{python, "apscheduler/app.py"}, env: []string{"PYTHONDONTWRITEBYTECODE=1"}},
+		{name: "Quartz", dir: "quartz", needs: "a JDK with Quartz 2, and libfaketime", try: hasQuartz,
+			app: append(slices.Clone(java), "-cp", classes()+":"+jars, "App"), build: compiled, fakes: true},
 	}
 }
 
@@ -86,13 +103,12 @@ func each(t *testing.T, all []adapter, test func(*testing.T, adapter)) {
 	for _, a := range all {
 		t.Run(a.name, func(t *testing.T) {
 			t.Parallel()
-			cmd := exec.Command(a.try[0], a.try[1:]...)
-			cmd.Dir = a.dir
-			out, err := cmd.CombinedOutput()
-			if err != nil {
-				err = fmt.Errorf("%w\n%s", err, out)
+			needs.That(t, a.needs, a.try())
+			if a.build != nil {
+				if err := a.build(); err != nil {
+					t.Fatal(err)
+				}
 			}
-			needs.That(t, a.needs, err)
 			files, _ := filepath.Glob(a.dir + "/*.*")
 			for _, file := range files { // so that go test runs again when they change
 				if _, err := os.ReadFile(file); err != nil {
@@ -117,6 +133,9 @@ func (a adapter) start(t *testing.T, dir, name, api, seconds string, take, skew 
 	// There is no such proxy: an adapter that asks it does nothing.
 	env := append(slices.Clone(a.env), "http_proxy=http://127.0.0.1:1", "HTTP_PROXY=http://127.0.0.1:1",
 		"NODE_USE_ENV_PROXY=1", "no_proxy=", "NO_PROXY=")
+	if a.fakes {
+		env = append(env, rig.FakeClock(skew)...)
+	}
 	p, err := rig.Launch(name, filepath.Join(dir, name+".log"), env, append(argv, jobs...)...)
 	if err != nil {
 		t.Fatal(err)
@@ -190,8 +209,9 @@ func newAPI(t *testing.T) (*api, *httptest.Server) {
 }
 
 const (
-	cut   = -1 // the connection
-	hangs = -2
+	cut    = -1 // the connection
+	hangs  = -2
+	stalls = -3 // after its status
 )
 
 // next is the nth of the answers, or the last one.
@@ -212,6 +232,8 @@ func answer(job, what string, n int) int {
 		return next(n, cut, http.StatusServiceUnavailable, http.StatusOK)
 	case "heartbeat told":
 		return next(n, http.StatusOK, http.StatusNotFound)
+	case "heartbeat stalled":
+		return next(n, http.StatusOK, stalls)
 	case "heartbeat alone":
 		return next(n, http.StatusOK, hangs)
 	case "finish shaky":
@@ -222,7 +244,7 @@ func answer(job, what string, n int) int {
 
 func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
-	if !json.Valid(body) || err != nil || r.Method != http.MethodPost ||
+	if !json.Valid(body) || len(body) > 1000 || err != nil || r.Method != http.MethodPost ||
 		r.Header.Get("Content-Type") != "application/json" {
 		a.t.Errorf("a request is %s %s with %v and the body %q", r.Method, r.URL, r.Header, body)
 	}
@@ -260,11 +282,17 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	a.asked[job] = append(a.asked[job], said)
 	a.mu.Unlock()
-	heartbeat := map[string]int{"works-unheard": 6000, "endless-told": 9000, "endless-alone": 6000}[job]
+	heartbeat := map[string]int{"works-unheard": 6000, "endless-told": 9000, "endless-alone": 6000,
+		"endless-stalled": 6000}[job]
 	switch {
 	case status == cut:
 		panic(http.ErrAbortHandler)
 	case status == hangs:
+		<-a.over
+	case status == stalls:
+		w.Header().Set("Content-Length", "100")
+		w.WriteHeader(http.StatusOK)
+		_ = http.NewResponseController(w).Flush()
 		<-a.over
 	case what == "claim" && status == http.StatusOK:
 		fmt.Fprintf(w, `{"job": %q, "tick": "2026-11-29T12:00:00Z", "run": %q, "token": "token of %s", `+
@@ -287,11 +315,12 @@ func TestAnAdapterKeepsTheRule(t *testing.T) {
 	t.Parallel()
 	begun := []string{"begun"}
 	done, stopped := append(begun, "done"), append(begun, "stopped")
-	jobs := map[string]struct {
+	type end struct {
 		outcome, detail string
 		says            []string // the app
 		asks            []string // without the last finish
-	}{
+	}
+	all := map[string]end{
 		"works":           {"succeeded", "", done, []string{"claim: 200", "heartbeat: 200"}},
 		"works-elsewhere": {"", "", nil, []string{"claim: 409"}},
 		"works-unsure":    {"", "", nil, []string{"claim: 503"}},
@@ -306,9 +335,17 @@ func TestAnAdapterKeepsTheRule(t *testing.T) {
 			[]string{"claim: 200", "heartbeat: 200", "heartbeat: 404"}},
 		"endless-alone": {"interrupted", "no heartbeat was answered in time", stopped,
 			[]string{"claim: 200", "heartbeat: 200", "heartbeat: -2"}},
+		"endless-stalled": {"interrupted", "no heartbeat was answered in time", stopped,
+			[]string{"claim: 200", "heartbeat: 200", "heartbeat: -3"}},
 	}
-	names := slices.Collect(maps.Keys(jobs))
+	special := map[string]map[string]end{"Quartz": {
+		"breaks":   {"failed", "a listener broke", nil, []string{"claim: 200", "heartbeat: 200"}},
+		"restores": {"succeeded", "", done, []string{"claim: 200", "heartbeat: 200"}},
+	}}
 	each(t, adapters(t), func(t *testing.T, a adapter) {
+		jobs := maps.Clone(all)
+		maps.Copy(jobs, special[a.name])
+		names := slices.Collect(maps.Keys(jobs))
 		replica, server := newAPI(t)
 		app := a.start(t, t.TempDir(), a.name, server.URL, "*", 200*time.Millisecond, 0, names...)
 		t.Cleanup(app.Kill)

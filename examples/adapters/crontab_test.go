@@ -21,8 +21,8 @@ func cron(t *testing.T) adapter {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return adapter{"cron", "crontab", "sh", []string{"sh", "-c", "true"}, []string{self},
-		[]string{asApp + "=cron", "TMPDIR=" + scratch, "PATH=" + filepath.Dir(binary) + ":" + os.Getenv("PATH")}}
+	return adapter{name: "cron", dir: "crontab", needs: "sh", try: command("", "sh", "-c", "true"), app: []string{self},
+		env: []string{asApp + "=cron", "TMPDIR=" + scratch, "PATH=" + filepath.Dir(binary) + ":" + os.Getenv("PATH")}}
 }
 
 const script = `#!/bin/sh
@@ -58,7 +58,7 @@ func cronApp(api, take, skew, job string) error {
 	if err := os.WriteFile(file, fmt.Appendf(nil, script, fmt.Sprint(takes.Seconds())), 0o700); err != nil {
 		return err
 	}
-	command := strings.NewReplacer("/usr/local/bin/solotick", "solotick", "claim report", "claim --admin "+strings.TrimPrefix(api, "http://")+" "+job,
+	command := strings.NewReplacer("/usr/bin/solotick", "solotick", "claim report", "claim --admin "+strings.TrimPrefix(api, "http://")+" "+job,
 		"/app/report.sh", file).Replace(fields[6])
 	for {
 		now := time.Now().Add(by)

@@ -3,6 +3,7 @@ package adapters_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -24,6 +25,27 @@ var starts = map[string]start{
 	"APScheduler": {
 		language: "python", file: "start.py",
 		replaced: []string{`minute="*/5"`, `second="*"`, "SolotickExecutor()", `SolotickExecutor("API")`},
+	},
+	"Quartz": {
+		language: "java", file: "Start.java",
+		replaced: []string{`"0 */5 * * * ?"`, `"* * * * * ?"`, `"http://127.0.0.1:9748"`, `"API"`},
+		before: `import static org.quartz.CronScheduleBuilder.cronSchedule;
+import static org.quartz.JobBuilder.newJob;
+import static org.quartz.TriggerBuilder.newTrigger;
+
+import org.quartz.*;
+import org.quartz.impl.StdSchedulerFactory;
+
+public final class Start {
+  public static final class Report implements Job {
+    public void execute(JobExecutionContext context) {
+      System.out.println("reporting " + Solotick.claim(context).get("tick"));
+    }
+  }
+
+  public static void main(String[] args) throws SchedulerException {
+`,
+		after: "  }\n}\n",
 	},
 	"gocron": {
 		language: "go", file: "start.go",
@@ -81,12 +103,18 @@ func TestTheStartsOfThePageWork(t *testing.T) {
 			t.Fatal(err)
 		}
 		argv := []string{a.app[0], file}
-		if a.name == "gocron" {
+		switch a.name {
+		case "gocron":
 			argv = []string{filepath.Join(dir, "start")}
 			if err := rig.Build(".", file, argv[0]); err != nil {
 				t.Fatal(err)
 			}
-		} else {
+		case "Quartz":
+			argv = append(slices.Clone(java), "-cp", dir+":"+classes()+":"+jars, "Start")
+			if err := compile(dir, file); err != nil {
+				t.Fatal(err)
+			}
+		default:
 			copied, _ := filepath.Glob(a.dir + "/*solotick*")
 			here, err := filepath.Abs(a.dir)
 			if err != nil {

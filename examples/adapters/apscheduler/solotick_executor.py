@@ -53,8 +53,18 @@ class Run:
         self.until = time.monotonic() + self.heartbeat
         self.stop, self.over, self.reason = threading.Event(), threading.Event(), ""
         self.heard, self.may_begin = threading.Event(), False
-        threading.Thread(target=self.beat, daemon=True).start()
+        for work in self.beat, self.watch:
+            threading.Thread(target=work, daemon=True).start()
         self.heard.wait()
+
+    def watch(self):
+        """Stop the job when its time is over, even if a heartbeat hangs: a timeout counts for each part of an answer."""
+        while not self.over.wait(max(self.until - time.monotonic(), 0)):
+            if time.monotonic() >= self.until:
+                self.reason = self.reason or "no heartbeat was answered in time"
+                self.stop.set()
+                self.heard.set()
+                return
 
     def beat(self):
         try:
@@ -79,8 +89,6 @@ class Run:
                 self.reason = f"a heartbeat was answered {status} {text}"
                 break
             self.over.wait(max(min(wait, self.until - time.monotonic()), 0))
-            if time.monotonic() >= self.until:
-                self.reason = "no heartbeat was answered in time"
 
     def finish(self, outcome, detail=""):
         """Report the end of the job, again for a while if no answer comes."""
