@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -55,8 +56,8 @@ func (s *failing) End(ctx context.Context, key string, token int64, a *handlers.
 	return s.Memory.End(ctx, key, token, a)
 }
 
-// goApp is the same small app as node/app.js, python/app.py, python/wsgi_app.py and java/App.java: it answers with the
-// code of ?codes= that is next for the job, after ?take= milliseconds. A test can pretend to be another peer.
+// goApp is the same small app as those of the other languages: it answers with the code of ?codes= that is next for the
+// job, after ?take= milliseconds. A test can pretend to be another peer.
 func goApp(t *testing.T) string {
 	var mu sync.Mutex
 	counts := map[string]int{}
@@ -121,6 +122,15 @@ type language struct {
 // jars are those of Debian's libtomcat10-embed-java and libjakarta-annotation-api-java.
 const jars = "/usr/share/java/tomcat10-embed-core.jar:/usr/share/java/jakarta-annotation-api.jar"
 
+const needsPHP = "PHP 8 with pcntl and SQLite 3.35"
+
+// php is a command that fails unless PHP has what the app needs, and this.
+func php(more string) []string {
+	return []string{"php", "-r", `if (PHP_VERSION_ID < 80000 || !function_exists("pcntl_exec")) exit(1);
+		$has = (new PDO("sqlite::memory:"))->query("SELECT sqlite_version()")->fetchColumn();
+		if (version_compare($has, "3.35", "<")) exit(1); ` + more}
+}
+
 func languages() []language {
 	python := "/usr/bin/python3" // the one for which the system's packages are
 	if _, err := os.Stat(python); err != nil {
@@ -131,6 +141,12 @@ func languages() []language {
 		{"fastify", "node", "fastify for node", []string{"node", "-e", "require('fastify')"}, []string{"node", "app.js", "fastify"}},
 		{"Python", "python", "uvicorn for python3", []string{python, "-c", "import uvicorn, sqlite3"}, []string{python, "app.py"}},
 		{"WSGI", "python", "python3", []string{python, "-c", "import wsgiref"}, []string{python, "wsgi_app.py"}},
+		{"PHP", "php", needsPHP, php(""), []string{"php", "app.php", "plain"}},
+		{"PSR-15", "php", needsPHP + ", and Nyholm's PSR-7", php(`require "Nyholm/Psr7/autoload.php";`),
+			[]string{"php", "app.php", "psr15"}},
+		{"Laravel", "php", needsPHP + ", and Symfony's HttpFoundation",
+			php(`require "Symfony/Component/HttpFoundation/autoload.php";`), []string{"php", "app.php", "laravel"}},
+		{"Rack", "ruby", "Puma for ruby", []string{"ruby", "-e", `require "rack"; require "puma"`}, []string{"ruby", "app.rb"}},
 		{"Java", "java", "a JDK with Tomcat 10", []string{"sh", "-c", "command -v javac && ls " + strings.ReplaceAll(jars, ":", " ")}, nil},
 	}
 }
@@ -165,11 +181,19 @@ func (l language) ready(t *testing.T) []string {
 	return []string{"java", noPerfData, "-Djava.io.tmpdir=" + scratch, "-XX:TieredStopAtLevel=1", "-cp", jars + ":" + classes, "App"}
 }
 
-// start starts an app in another language, which prints its address.
+// named is the language of a name.
+func named(name string) language {
+	return languages()[slices.IndexFunc(languages(), func(l language) bool { return l.name == name })]
+}
+
+var address = regexp.MustCompile(`http://[0-9.:]+`)
+
+// start starts an app in another language, which prints its address first.
 func (l language) start(t *testing.T, argv []string) string {
 	t.Helper()
 	cmd := exec.Command(argv[0], append(argv[1:], secret)...)
-	cmd.Dir, cmd.Stderr = l.dir, os.Stderr
+	cmd.Dir, cmd.Stderr, cmd.Env = l.dir, os.Stderr, append(os.Environ(), "TMPDIR="+scratch)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -178,14 +202,15 @@ func (l language) start(t *testing.T, argv []string) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // all processes of PHP's own server
 		_ = cmd.Wait()
 	})
-	address, err := bufio.NewReader(out).ReadString('\n')
+	first, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
 		t.Fatalf("%s did not start: %v", argv[0], err)
 	}
-	return strings.TrimSpace(address)
+	go func() { _, _ = io.Copy(io.Discard, out) }() // PHP's own server goes on to print
+	return address.FindString(first)
 }
 
 // client sends each request once: on a connection that is used again, Go's own would repeat one that has an
@@ -244,19 +269,31 @@ func (c *caller) wants(status int, what, query, key string, token int, headers .
 	return got
 }
 
+// impatient asks again soon: a process of PHP's own server may take a question, and answer it after a call that lasts.
+var impatient = &http.Client{Timeout: 500 * time.Millisecond}
+
 // count is how often the work of the job was done.
 func (c *caller) count() int {
 	c.Helper()
-	got, err := http.Get(c.app + "/count?job=" + c.job)
+	for deadline := time.Now().Add(patience); ; {
+		n, err := c.counted()
+		if err == nil {
+			return n
+		}
+		if !os.IsTimeout(err) || time.Now().After(deadline) {
+			c.Fatal(err)
+		}
+	}
+}
+
+func (c *caller) counted() (n int, err error) {
+	got, err := impatient.Get(c.app + "/count?job=" + c.job)
 	if err != nil {
-		c.Fatal(err)
+		return 0, err
 	}
 	defer got.Body.Close()
-	var n int
-	if err := json.NewDecoder(got.Body).Decode(&n); err != nil {
-		c.Fatal(err)
-	}
-	return n
+	err = json.NewDecoder(got.Body).Decode(&n)
+	return n, err
 }
 
 func (c *caller) wantsCount(want int) {
@@ -313,7 +350,15 @@ func admitsTheReplicaAlone(c *caller) {
 			c.Errorf("the peer %s: answered %q", peer, got.body)
 		}
 	}
-	if c.language == "Python" { // some servers put the root_path before the path
+	if c.language == "Rack" { // so that a router finds the job all the same
+		for _, path := range []string{"//jobs/work", "/%6Aobs/work", "/jobs%2Fwork", "/x/../jobs/work", "/./jobs/work",
+			"/%2e/jobs/work", "/%5Cjobs/work", "/jobs/../jobs/work", "/jobs/../x"} {
+			c.path = path
+			c.wants(http.StatusForbidden, "the path "+path, "", "k", 1, "Authorization", "")
+		}
+		c.path = ""
+	}
+	if c.language == "Python" || c.language == "Rack" { // some servers put the root before the path, and some do not
 		c.wants(http.StatusForbidden, "another root", "", "k", 1, "Authorization", "", "Test-Root", "/api")
 	}
 	c.wants(http.StatusBadRequest, "no key", "", "", 1, "Idempotency-Key", "")
@@ -390,6 +435,18 @@ func passesAnAnswerOnWhole(c *caller) {
 			c.Errorf("an answer that replaced another one is %q", got.body)
 		}
 	}
+	if slices.Contains([]string{"PHP", "PSR-15", "Laravel"}, c.language) { // after these, no code of the handler runs, nor what caught an exception
+		const codes = "codes=503,fatal,exit,200"
+		c.wants(http.StatusInternalServerError, "a fatal error", codes, "ended", 1)
+		if c.language != "PHP" { // there, exit is an end like any other
+			c.wants(http.StatusInternalServerError, "exit", codes, "ended", 1)
+		}
+		for range 2 {
+			if got := c.wants(http.StatusOK, "the end", codes, "ended", 1); c.language == "PHP" && got.body != `{"n":3}` {
+				c.Errorf("exit: answered %v", got)
+			}
+		}
+	}
 	if c.language == "Java" {
 		for range 2 { // nor is it kept
 			c.wants(http.StatusInternalServerError, "an answer that would come later", "codes=503,async", "async", 1)
@@ -397,30 +454,60 @@ func passesAnAnswerOnWhole(c *caller) {
 	}
 }
 
+// declinesWhatIsUnderWayUntilAGreaterToken: while calls work. If the machine is so busy that they end too soon, longer
+// ones are tried.
 func declinesWhatIsUnderWayUntilAGreaterToken(c *caller) {
-	var old, later sync.WaitGroup
-	var taken answer
-	underWay := func(calls int) {
-		for deadline := time.Now().Add(patience); c.count() < calls; time.Sleep(time.Millisecond) {
-			if time.Now().After(deadline) {
-				c.Fatalf("call %d has not begun", calls)
-			}
+	for round, take := 0, 2*time.Second; !declines(c, round, take); round++ {
+		if take *= 3; take > 2*patience {
+			c.Fatal("calls end too soon")
 		}
 	}
-	old.Go(func() { c.call("codes=200&take=2000", "k", 5) })
-	underWay(1)
-	c.wants(http.StatusConflict, "a second call", "", "k", 5)
-	later.Go(func() { taken = c.wants(http.StatusOK, "a takeover", "codes=200&take=5000", "k", 6) })
-	underWay(2)
-	c.wants(http.StatusOK, "a run without a token", "codes=200", "none", 0, "Solotick-Fencing-Token", "")
-	c.wants(http.StatusPreconditionFailed, "an older run", "", "m", 5)
-	old.Wait()
-	c.wants(http.StatusConflict, "when the old run has ended", "", "k", 6)
-	later.Wait()
-	if now := c.wants(http.StatusOK, "when the later run has ended", "", "k", 6); now.body != taken.body {
+}
+
+// declines reports whether the calls lasted for as long as it asked.
+func declines(c *caller, round int, take time.Duration) bool {
+	before, token, suffix := c.count(), 5+10*round, strconv.Itoa(round)
+	begin := func(take time.Duration, token, count int) <-chan answer {
+		end := make(chan answer, 1)
+		go func() { end <- c.call(fmt.Sprintf("codes=200&take=%d", take.Milliseconds()), "k"+suffix, token) }()
+		for len(end) == 0 && c.count() < count {
+			time.Sleep(time.Millisecond)
+		}
+		return end
+	}
+	old := begin(take, token, before+1)
+	second := c.call("", "k"+suffix, token)
+	later := begin(take*5/2, token+1, before+2)
+	none := c.call("codes=200", "none"+suffix, 0, "Solotick-Fencing-Token", "")
+	older := c.call("", "m"+suffix, token)
+	lasted := len(old) == 0
+	ended := <-old
+	again := c.call("", "k"+suffix, token+1)
+	lasted = lasted && len(later) == 0
+	taken := <-later
+	if !lasted && ended.status == http.StatusOK && taken.status == http.StatusOK {
+		return false
+	}
+	for _, a := range []struct {
+		what string
+		got  answer
+		want int
+	}{
+		{"a second call", second, http.StatusConflict},
+		{"a takeover", taken, http.StatusOK},
+		{"a run without a token", none, http.StatusOK},
+		{"an older run", older, http.StatusPreconditionFailed},
+		{"when the old run has ended", again, http.StatusConflict},
+	} {
+		if a.got.status != a.want {
+			c.Errorf("%s: answered %d %s, want %d", a.what, a.got.status, a.got.body, a.want)
+		}
+	}
+	if now := c.wants(http.StatusOK, "when the later run has ended", "", "k"+suffix, token+1); now.body != taken.body {
 		c.Errorf("the answer of the old run counts: %v, and %v was answered", now, taken)
 	}
-	c.wantsCount(3)
+	c.wantsCount(before + 3)
+	return true
 }
 
 // failsWhenItsStoreIsAway: no work is done without a key, and no success is told that a repeat would not be told, too.
@@ -436,12 +523,19 @@ func failsWhenItsStoreIsAway(c *caller) {
 	c.wants(http.StatusOK, "when the store is back", "codes=200", "k", 1)
 }
 
-// TestWorkOfWSGIGoesOnAfterItsAnswer: the key is under way until the work has ended. Those of other languages have
-// handlers for that.
-func TestWorkOfWSGIGoesOnAfterItsAnswer(t *testing.T) {
+// TestWorkGoesOnAfterItsAnswer: the key is under way until the work has ended. Other languages have handlers for that.
+func TestWorkGoesOnAfterItsAnswer(t *testing.T) {
 	t.Parallel()
-	l := languages()[slices.IndexFunc(languages(), func(l language) bool { return l.name == "WSGI" })]
-	c := &caller{T: t, language: l.name, app: l.start(t, l.ready(t)), job: "later"}
+	for _, name := range []string{"WSGI", "Rack"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := named(name)
+			goesOnAfterItsAnswer(&caller{T: t, language: name, app: l.start(t, l.ready(t)), job: "later"})
+		})
+	}
+}
+
+func goesOnAfterItsAnswer(c *caller) {
 	end := func(ok string) {
 		c.path = "/end"
 		c.wants(http.StatusOK, "the end", "job=later&ok="+ok, "k", 5)
@@ -454,6 +548,61 @@ func TestWorkOfWSGIGoesOnAfterItsAnswer(t *testing.T) {
 	}
 	c.wants(http.StatusOK, "when it has succeeded", "codes=later", "k", 5, "Solotick-Callback", "http://127.0.0.1:9748/v1/runs/r")
 	c.wantsCount(2)
+}
+
+// TestTheStoreOfPHPFreesAndForgetsKeys: those of calls that died, and old ones.
+func TestTheStoreOfPHPFreesAndForgetsKeys(t *testing.T) {
+	t.Parallel()
+	l := named("PHP")
+	c := &caller{T: t, language: l.name, app: l.start(t, l.ready(t)), job: "dies"}
+	ask := func(path, query string) {
+		c.path = path
+		c.wants(http.StatusOK, path, query, "k", 5)
+		c.path = ""
+	}
+	dies := func(want int, what string) {
+		c.wants(want, what, "codes=200", "no-end", 5, "Solotick-Replica", "one")
+	}
+	dies(http.StatusInternalServerError, "a call whose end is lost")
+	ask("/started", "replica=two")
+	dies(http.StatusConflict, "the app of another replica has started")
+	ask("/started", "replica=one")
+	dies(http.StatusInternalServerError, "its app has started")
+	c.wantsCount(2)
+
+	c.wants(http.StatusOK, "a call", "codes=200", "k", 5)
+	ask("/forget", "keep=600")
+	c.wants(http.StatusOK, "a repeat", "codes=200", "k", 5)
+	c.wantsCount(3)
+	ask("/forget", "keep=-5")
+	c.wants(http.StatusOK, "a repeat of long ago", "codes=200", "k", 5)
+	c.wantsCount(4)
+	dies(http.StatusConflict, "what may be under way is not forgotten")
+}
+
+// TestTheStoreOfPHPHasTheSQLOfThePage: all but the table of keys, which here tells their age.
+func TestTheStoreOfPHPHasTheSQLOfThePage(t *testing.T) {
+	words := func(file string) string {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Join(strings.Fields(string(text)), " ")
+	}
+	store, page, n := words("php/solotick.php"), words("../../docs/handlers.md"), 0
+	for _, block := range strings.Split(page, "```sql ")[1:] {
+		statement, _, _ := strings.Cut(block, "; ```")
+		if strings.HasPrefix(statement, "CREATE TABLE solotick_calls") || strings.HasPrefix(statement, "UPDATE balances") {
+			continue
+		}
+		n++
+		if !strings.Contains(store, statement) {
+			t.Errorf("the store lacks %s", statement)
+		}
+	}
+	if n != 6 {
+		t.Errorf("the page has %d statements of the store", n)
+	}
 }
 
 // answersARealReplica, which calls again after a failure, and works on each tick once.

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -118,7 +119,7 @@ func TestALongJob(t *testing.T) {
 		run(t, "Go", goApp(t), "/jobs/long")
 	})
 	for _, l := range languages() {
-		if l.name == "Java" || l.name == "WSGI" {
+		if !slices.Contains([]string{"express", "fastify", "Python"}, l.name) {
 			continue // has no such handler
 		}
 		t.Run(l.name, func(t *testing.T) {
