@@ -95,14 +95,14 @@ func secondly(app *rig.App) []job {
 	return []job{{Name: "job-0", Every: 1, URL: app.URL("job-0", 500*time.Millisecond)}}
 }
 
-// faults runs all contenders under all faults. Schedulers that people keep come after the others, two faults at once at
-// most: they have many processes, and cron starts more at each tick.
+// faults runs all contenders under all faults. Schedulers that people keep come after the others, one fault at a time:
+// they have many processes, and cron starts more at each tick.
 func (b *bench) faults() (part, error) {
 	var p part
 	for _, side := range []struct {
 		of     []contender
 		atOnce int // faults
-	}{{contenders, len(allFaults())}, {kept, 2}} {
+	}{{contenders, len(allFaults())}, {kept, 1}} {
 		lacks := map[string]string{}
 		for _, c := range side.of {
 			if c.missing != nil {

@@ -25,6 +25,9 @@ var kept = []contender{
 		byClaim, true, apScheduler),
 	keep("apscheduler-setnx", "APScheduler + SET NX EX", "in the job, a key for each job, 50 threads, "+
 		"`max_instances` 5; "+halfPeriod, false, apScheduler),
+	keep("quartz", "Quartz + Solotick", "the adapter as its page shows, 50 threads, "+byClaim, true, quartz),
+	keep("quartz-setnx", "Quartz + SET NX EX", "in the job, a key for each fire time, 50 threads; it expires after "+
+		"30 s, and is never released. It does not prevent overlaps", false, quartz),
 	keep("crontab", "crontab + `solotick claim`", loop+byClaim, true, crontab),
 	keep("crontab-setnx", "crontab + SET NX EX", loop+"redis-cli before the command, a key for each job; "+halfPeriod,
 		false, crontab),
@@ -58,6 +61,7 @@ type scheduler struct {
 var (
 	nodeCron    = scheduler{(*bench).nodeLacks, (*bench).nodeCron}
 	apScheduler = scheduler{apSchedulerLacks, (*bench).apScheduler}
+	quartz      = scheduler{(*bench).quartzLacks, (*bench).quartz}
 	crontab     = scheduler{crontabLacks, (*bench).crontab}
 )
 
@@ -92,6 +96,35 @@ func python() string {
 		return ofSystem
 	}
 	return "python3"
+}
+
+// quartzJars are those of Debian's libquartz2-java and libslf4j-java.
+const quartzJars = "/usr/share/java/quartz2.jar:/usr/share/java/slf4j-api.jar:/usr/share/java/slf4j-nop.jar"
+
+func (b *bench) quartz(s seat, asks bool, address, jobs string) (argv, env []string) {
+	return []string{"java", noPerfData, "-XX:+UseSerialGC", "-cp", b.dir + ":" + quartzJars, "QuartzApp", how(asks),
+		address, jobs, s.name}, rig.FakeClock(s.skew)
+}
+
+// noPerfData keeps Java from leaving a directory beside its temporary ones.
+const noPerfData = "-XX:-UsePerfData"
+
+// quartzLacks compiles the app.
+func (b *bench) quartzLacks() string {
+	if rig.Faketime() == "" {
+		return "libfaketime is missing"
+	}
+	if _, err := exec.LookPath("javac"); err != nil {
+		return "a JDK is missing"
+	}
+	adapter := filepath.Join(b.root, "examples", "adapters", "quartz", "Solotick.java")
+	app := filepath.Join(b.root, "bench", "peer", "QuartzApp.java")
+	javac := exec.CommandContext(b.ctx, "javac", "-J"+noPerfData, "-cp", quartzJars, "-d", b.dir, adapter, app)
+	if text, err := javac.CombinedOutput(); err != nil {
+		return fmt.Sprintf("the app cannot be compiled (is Quartz 2 there?): %v: %.300s", err,
+			strings.Join(strings.Fields(string(text)), " "))
+	}
+	return ""
 }
 
 // The lines of the crontab, and the command in them. redis-cli exits with 0 also if the key was there.

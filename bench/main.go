@@ -1,8 +1,8 @@
 // Bench measures Solotick beside what a team would build instead (./peer), in one run on one machine, and writes
 // docs/benchmarks.md. Absolute figures are the machine's; what counts are the ratios, of rounds that take turns, with
 // their spread. It starts every server that it needs on the loopback interface. It wants redis-server and
-// redis-benchmark on the PATH, two cores, and nothing else at work. Some contenders need node, npm, curl, APScheduler 3
-// and redis-py.
+// redis-benchmark on the PATH, two cores, and nothing else at work. Some contenders need node, npm, curl, APScheduler
+// 3, redis-py, a JDK, Quartz 2 and libfaketime.
 //
 //	go run .                     everything but the faults
 //	go run . -only faults        a part, or several: -only delay,crowd
