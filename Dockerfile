@@ -1,4 +1,4 @@
-# One static binary, alone in its image: docker buildx build --platform linux/amd64,linux/arm64 --build-arg VERSION=v1.2.3 .
+# One static binary, alone in its image: docker buildx build --platform linux/amd64,linux/arm64 --build-arg VERSION=v0.1.0 .
 FROM --platform=$BUILDPLATFORM golang:1.26 AS build
 WORKDIR /src
 COPY go.mod go.sum ./

@@ -83,7 +83,7 @@ bench: ## delays, costs, crowds, timers and size beside what is built without So
 	.ci/install redis
 	cd bench && go run . $(FLAGS)
 
-faults: ## ticks doubled, lost, late and early under faults, of Solotick and of thirteen contenders (FLAGS="-faults calm,crash")
+faults: ## ticks doubled, lost, late and early under faults, of Solotick and of fifteen contenders (FLAGS="-faults calm,crash")
 	.ci/install redis docs adapters faults
 	cd bench && go run . -only faults $(FLAGS)
 
@@ -122,6 +122,6 @@ proof-report: ## docs/proof.md anew, of runs of half an hour (SEEDS of the simul
 recording: ## docs/demo.svg anew: a real run of the demo, recorded in half a minute
 	go run ./docs/record
 
-screenshot: ## docs/status-page.png anew, by a headless Chromium
+screenshot: ## docs/status-page.png and its dark twin anew, by a headless Chromium
 	.ci/install chromium
-	dir=$$(mktemp -d) && (cd sidecar/admin/browser && go test ./... -count=1 -run TestThePageFitsEveryWidth -shots $$dir) && mv $$dir/readme.png docs/status-page.png && rm -r $$dir
+	dir=$$(mktemp -d) && (cd sidecar/admin/browser && go test ./... -count=1 -run TestThePageFitsEveryWidth -shots $$dir) && mv $$dir/status-page*.png docs/ && rm -r $$dir

@@ -63,7 +63,7 @@ func again(t *testing.T) {
 		t.Fatal(err)
 	}
 	bin := t.TempDir()
-	build := exec.Command("go", "build", "-ldflags", "-X main.version=v1.0.0", "-o", bin, "./cmd/...")
+	build := exec.Command("go", "build", "-ldflags", "-X main.version=v0.1.0", "-o", bin, "./cmd/...")
 	build.Dir = root
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building: %v\n%s", err, out)
@@ -94,7 +94,7 @@ func again(t *testing.T) {
 		run, checked, shown = run+r, checked+c, shown+s
 	}
 	t.Logf(counted, run, checked, shown)
-	if run < 30 || checked < 25 || shown < 25 {
+	if run < 30 || checked < 25 || shown < 20 {
 		t.Errorf("so few command lines have been looked at: %d run, %d checked, %d with output", run, checked, shown)
 	}
 }
@@ -348,7 +348,7 @@ var variable = []struct {
 	{regexp.MustCompile(`\b1\d{12,18}\b`), "TOKEN"},
 	{regexp.MustCompile(`[-+]?\b(\d+(\.\d+)? ?(ms|µs|days?|d|h|m|s) ?)+\b`), "DURATION "},
 	{regexp.MustCompile(`\b[a-z][-a-z0-9]*@[-A-Za-z0-9.]+`), "WHO"},
-	{regexp.MustCompile(`\bbilling-[12]\b`), "REPLICA"}, // either of them may have run the job
+	{regexp.MustCompile(`\bbilling-[1-3]\b`), "REPLICA"}, // any of them may have run the job
 	{regexp.MustCompile(`\s+`), " "},
 }
 

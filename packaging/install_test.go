@@ -167,11 +167,11 @@ func TestTheSourceIsBuiltAsThePageSays(t *testing.T) {
 	goroot, cache, modules := goDirectories(t)
 	m := newMachine(t, root, goroot, cache, modules)
 	m.env = append(m.env, "PATH="+filepath.Join(goroot, "bin")+":/usr/local/bin:/usr/bin:/bin", "GOCACHE="+cache, "GOMODCACHE="+modules,
-		"GOFLAGS=-buildvcs=false", "VERSION=v1.2.3")
+		"GOFLAGS=-buildvcs=false", "VERSION=v0.1.0")
 	for _, block := range commands(t, "From source") {
 		m.shell(t, root, block)
 	}
-	if got := m.run(t, "/usr/local/bin/solotick", "version"); !strings.HasPrefix(got, "solotick v1.2.3 (go") {
+	if got := m.run(t, "/usr/local/bin/solotick", "version"); !strings.HasPrefix(got, "solotick v0.1.0 (go") {
 		t.Errorf("the version is %q", got)
 	}
 }
@@ -207,7 +207,7 @@ func TestGoInstallMakesTheSameProgram(t *testing.T) {
 	r := theRelease(t)
 	goroot, cache, modules := goDirectories(t)
 	m := newMachine(t, goroot, cache, modules)
-	const version = "v1.2.3"
+	const version = "v0.1.0"
 	root, err := filepath.Abs(repository)
 	if err != nil {
 		t.Fatal(err)

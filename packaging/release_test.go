@@ -87,7 +87,7 @@ func makeRelease(t *testing.T) release {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := release{dir, "1.2.3"}
+	r := release{dir, "0.1.0"}
 	makeTarget(t, "completions", "VERSION=v"+r.version)
 	for _, format := range p.NFPMs[0].Formats {
 		makePackage(t, p, format, r.version, r.file("."+format))
@@ -260,9 +260,9 @@ func checkBuild(t *testing.T, p config.Project, b config.Build, name string) {
 	}
 	command.WriteString("go build " + strings.Join(b.Flags, " "))
 	command.WriteString(" -tags " + strings.Join(b.Tags, ","))
-	command.WriteString(` -ldflags "` + expand(t, p, "1.2.3", strings.Join(b.Ldflags, " ")) + `"`)
+	command.WriteString(` -ldflags "` + expand(t, p, "0.1.0", strings.Join(b.Ldflags, " ")) + `"`)
 	command.WriteString(" -o bin/ ./cmd/...")
-	if got := strings.TrimSpace(makeTarget(t, "-n", "build", "VERSION=v1.2.3")); got != command.String() {
+	if got := strings.TrimSpace(makeTarget(t, "-n", "build", "VERSION=v0.1.0")); got != command.String() {
 		t.Errorf("make runs        %s\ngoreleaser runs  %s", got, command.String())
 	}
 	known := config.Build{ID: name, Binary: name, Main: "./cmd/" + name, Goos: []string{"linux", "darwin"}, Goarch: []string{"amd64", "arm64"}, ModTimestamp: b.ModTimestamp,

@@ -26,7 +26,7 @@ const (
 // too large.
 const most = 17 << 20
 
-// version is set by the linker for releases: -X main.version=v1.2.3.
+// version is set by the linker for releases: -X main.version=v0.1.0.
 var version = "dev"
 
 func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }

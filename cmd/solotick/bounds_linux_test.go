@@ -72,7 +72,7 @@ func (b *bounds) history() {
 func (b *bounds) replicas() {
 	now := time.Now().UnixMilli()
 	b.write(service.MaxReplicas-1, func(i int) []any {
-		beat := fmt.Sprintf(`{"seen":%d,"version":"v1.0.0","table":"0123456789ab","ready":"`, now)
+		beat := fmt.Sprintf(`{"seen":%d,"version":"v0.1.0","table":"0123456789ab","ready":"`, now)
 		return []any{"hset", boundKeys + "replicas", fmt.Sprint("shop-", i), beat + strings.Repeat("x", 1<<20/service.MaxReplicas-len(beat)-2) + `"}`}
 	})
 	b.write(service.MaxReplicas-1, func(i int) []any {

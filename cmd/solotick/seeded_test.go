@@ -40,7 +40,7 @@ func seed(hash string) (*seeded, error) {
 	s.run("07:00:00", "reports", "0e0c0a51-6d1f-4f0e-9d3e-5a1c1f0c7a01", "app-2", time.Second, service.Entry{Outcome: "succeeded", Took: 812 * time.Millisecond})
 	s.run("07:00:00", "send-invoices", "7f5d3b9a-2f60-4b57-8f0f-0d4f3c2b1a02", "app-1", 12*time.Second,
 		service.Entry{Attempt: 2, Outcome: "failed", Failed: true, Took: 11500 * time.Millisecond, Detail: "exit code 3: \x1b[31mdisk full\nno invoices"})
-	s.must(s.at("07:09:30").Beat(s.ctx, service.Replica{Name: "app-3", Version: "v1.2.2", Table: hash}))
+	s.must(s.at("07:09:30").Beat(s.ctx, service.Replica{Name: "app-3", Version: "v0.2.0", Table: hash}))
 	by := s.manualRun()
 	_, err := s.at("07:19:00").Backfill(s.ctx, "send-invoices", []time.Time{morning.Add(-17 * time.Hour)}, "3a1e6c58-90ab-4cde-8f01-23456789ab03", false)
 	s.must(err)
@@ -48,9 +48,9 @@ func seed(hash string) (*seeded, error) {
 	s.must(s.at("07:05:00").Pause(s.ctx, "tidy-up", "fills the \x1b[2Jdisk", time.Time{}))
 	now := s.at("07:20:00")
 	overlap := service.Skip{Tick: morning.Add(7*time.Hour + time.Minute), Reason: "overlap", At: morning.Add(7*time.Hour + time.Minute)}
-	s.must(now.Beat(s.ctx, service.Replica{Name: "app-1", Version: "v1.2.3", Table: hash, Offset: 1250 * time.Microsecond,
+	s.must(now.Beat(s.ctx, service.Replica{Name: "app-1", Version: "v0.1.0", Table: hash, Offset: 1250 * time.Microsecond,
 		Skips: map[string]service.Skip{"send-invoices": overlap, "reports": overlap}}))
-	s.must(now.Beat(s.ctx, service.Replica{Name: "app-2", Version: "v1.2.3", Table: "0123456789ab", Offset: -3 * time.Second, Ready: "no answer from Redis yet",
+	s.must(now.Beat(s.ctx, service.Replica{Name: "app-2", Version: "v0.1.0", Table: "0123456789ab", Offset: -3 * time.Second, Ready: "no answer from Redis yet",
 		Reload: "table.yaml:3:15: schedule \"61 * * * *\": minute \"61\"",
 		Skips:  map[string]service.Skip{"reports": overlap}}))
 	if s.err == nil {

@@ -37,7 +37,7 @@ func night(t *testing.T, well int) status {
 		return morning.Add(tick.Sub(tick.Truncate(24 * time.Hour)))
 	}
 	for n := range 3 {
-		l.Replicas = append(l.Replicas, service.Replica{Name: pod(n), Version: "v1.2.3", Table: "fedcba987654", Seen: now.Add(-2 * time.Second)})
+		l.Replicas = append(l.Replicas, service.Replica{Name: pod(n), Version: "v0.1.0", Table: "fedcba987654", Seen: now.Add(-2 * time.Second)})
 	}
 	add := func(name, cron string, state service.Ledger) *config.Job {
 		s, err := schedule.Parse(cron, schedule.Options{})

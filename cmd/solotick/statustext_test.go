@@ -21,7 +21,7 @@ func crowded() status {
 	s := status{Look: &view.Look{Table: &config.Table{Service: "billing", Hash: "fedcba987654"}, Now: now, States: map[string]service.Ledger{}}}
 	for n := range 3 {
 		pod := fmt.Sprintf("billing-api-deployment-5d9c7b6f8d-x%dz9q", n)
-		s.Replicas = append(s.Replicas, service.Replica{Name: pod, Version: "v1.2.3-rc.1", Table: fmt.Sprintf("%012d", n/2), Seen: now, Offset: 123 * time.Millisecond,
+		s.Replicas = append(s.Replicas, service.Replica{Name: pod, Version: "v0.2.0-rc.1", Table: fmt.Sprintf("%012d", n/2), Seen: now, Offset: 123 * time.Millisecond,
 			Skips: map[string]service.Skip{}})
 		job := fmt.Sprintf("send-the-monthly-invoices-to-all-customers-of-the-region-%d", n)
 		s.Jobs = append(s.Jobs, config.Job{Name: job, Suspend: true, Guarantee: config.AtMostOnce})

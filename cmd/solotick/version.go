@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// version is set by the linker for releases: -X main.version=v1.2.3.
+// version is set by the linker for releases: -X main.version=v0.1.0.
 var version string
 
 // buildVersion returns the version of this binary. Outside of releases it is the version of the module, or "dev".

@@ -32,10 +32,10 @@ jobs:
 	if err := w.store.Sync(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.store.Beat(t.Context(), service.Replica{Name: "app-1", Version: "v1.2.3", Table: w.table.Hash, Offset: 1250 * time.Microsecond}); err != nil {
+	if err := w.store.Beat(t.Context(), service.Replica{Name: "app-1", Version: "v0.1.0", Table: w.table.Hash, Offset: 1250 * time.Microsecond}); err != nil {
 		t.Fatal(err)
 	}
-	w.api = API(Options{Replica: w, Name: "app-1", Version: "v1.2.3", Redis: "redis:6379", Store: w.store, Callbacks: w.calls, Log: slog.New(slog.DiscardHandler)})
+	w.api = API(Options{Replica: w, Name: "app-1", Version: "v0.1.0", Redis: "redis:6379", Store: w.store, Callbacks: w.calls, Log: slog.New(slog.DiscardHandler)})
 	w.trouble = &view.Trouble{Since: morning.Add(-10 * time.Minute), Diagnosis: diagnosis.Diagnosis{Says: "does not answer", Reason: "dial tcp 10.0.0.7:6379: i/o timeout"}}
 	tick := morning.Add(-20 * time.Minute)
 	w.own = map[string]service.Ledger{"send-invoices": {Last: &service.Entry{Job: "send-invoices", Tick: tick, Run: "7f5d3b9a-2f60-4b57-8f0f-0d4f3c2b1a02",

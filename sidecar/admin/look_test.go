@@ -16,7 +16,7 @@ import (
 func TestTheStatusIsThatOfTheCommandLine(t *testing.T) {
 	w := newWorld(t)
 	w.ran("reports", 0, service.Entry{Outcome: "failed", Failed: true, Took: 812 * time.Millisecond, Detail: "</script>\x1b[2J"})
-	if err := w.store.Beat(t.Context(), service.Replica{Name: "app-1", Version: "v1.2.3", Table: w.table.Hash}); err != nil {
+	if err := w.store.Beat(t.Context(), service.Replica{Name: "app-1", Version: "v0.1.0", Table: w.table.Hash}); err != nil {
 		t.Fatal(err)
 	}
 	got := w.ask("GET", "/v1/status", "").Body.String()

@@ -394,14 +394,14 @@ func TestAPingArrives(t *testing.T) {
 		got <- r.Method + " " + r.RequestURI + " " + string(text) + " " + r.UserAgent()
 	}))
 	defer s.Close()
-	p := New(nil, "1.2.3")
+	p := New(nil, "0.1.0")
 	p.Send(Ping{Job: "a", To: s.URL + "/check?c=1", Run: "7", Outcome: "succeeded"})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := p.Run(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if s := <-got; s != "POST /check?c=1&rid=7 succeeded solotick/1.2.3" {
+	if s := <-got; s != "POST /check?c=1&rid=7 succeeded solotick/0.1.0" {
 		t.Error(s)
 	}
 }

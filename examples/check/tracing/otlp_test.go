@@ -41,7 +41,7 @@ func TestACollectorUnderstandsWhatIsSent(t *testing.T) {
 
 	began := time.Date(2026, 11, 24, 9, 0, 0, 123456789, time.UTC)
 	e := trace.New(trace.Options{URL: server.URL + "/v1/traces", Header: http.Header{"Api-Key": {"k"}}, Client: server.Client(), Timeout: time.Minute, Share: 1,
-		Resource: []trace.Attribute{{Key: "service.name", Value: "solotick"}}, Version: "1.2.3", Log: slog.New(slog.DiscardHandler)})
+		Resource: []trace.Attribute{{Key: "service.name", Value: "solotick"}}, Version: "0.1.0", Log: slog.New(slog.DiscardHandler)})
 	attempt := trace.NewID()
 	e.Record(trace.Span{Run: run, ID: attempt, Parent: trace.OfRun(run), Name: "POST", Kind: trace.Client, Start: began, End: began.Add(time.Second),
 		Attributes: []trace.Attribute{{Key: "http.response.status_code", Value: int64(500)}, {Key: "flag", Value: true}}, Failed: true, Error: "it answered 500"})
@@ -68,7 +68,7 @@ func TestACollectorUnderstandsWhatIsSent(t *testing.T) {
 		t.Errorf("the service is %q", name.Str())
 	}
 	scope := of.ScopeSpans().At(0)
-	if scope.Scope().Version() != "1.2.3" || scope.Spans().Len() != 2 {
+	if scope.Scope().Version() != "0.1.0" || scope.Spans().Len() != 2 {
 		t.Fatalf("%d spans of version %s", scope.Spans().Len(), scope.Scope().Version())
 	}
 	child, parent := scope.Spans().At(0), scope.Spans().At(1)

@@ -1,4 +1,4 @@
-// Package webhook has the check of signatures that docs/handlers.md shows.
+// Package webhook has a check of signatures, for docs/handlers.md.
 package webhook
 
 import (

@@ -29,17 +29,6 @@ func shown(t *testing.T) string {
 	return string(data)
 }
 
-func TestThePageShowsThisCheck(t *testing.T) {
-	data, err := os.ReadFile("signed.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, check, ok := strings.Cut(string(data), "\n\n// signed")
-	if !ok || !strings.Contains(shown(t), "```go\n// signed"+check+"```\n") {
-		t.Errorf("%s does not show the function signed as it is here", page)
-	}
-}
-
 // aSecret is made by the command of the page.
 func aSecret(t *testing.T) string {
 	t.Helper()

@@ -306,9 +306,9 @@ func (s *scene) present() {
 func (s *scene) beats() {
 	overlap := map[string]service.Skip{"export-analytics": {Tick: s.now.Add(-50 * time.Second).Truncate(time.Second), Reason: "overlap", At: s.now.Add(-50 * time.Second)}}
 	replicas := []service.Replica{
-		{Name: s.names[0], Version: "v1.4.0", Table: s.table.Hash, Offset: 1250 * time.Microsecond, Skips: overlap},
-		{Name: s.names[1], Version: "v1.4.0", Table: s.table.Hash, Offset: -340 * time.Microsecond, Skips: overlap},
-		{Name: s.names[2], Version: "v1.4.0", Table: s.table.Hash, Offset: 4120 * time.Microsecond, Ready: "draining"},
+		{Name: s.names[0], Version: "v0.1.0", Table: s.table.Hash, Offset: 1250 * time.Microsecond, Skips: overlap},
+		{Name: s.names[1], Version: "v0.1.0", Table: s.table.Hash, Offset: -340 * time.Microsecond, Skips: overlap},
+		{Name: s.names[2], Version: "v0.1.0", Table: s.table.Hash, Offset: 4120 * time.Microsecond, Ready: "draining"},
 	}
 	switch s.mood {
 	case allOK, failing, noRedis:

@@ -141,6 +141,17 @@ func (w *window) picture(name string, whole bool) {
 	}
 }
 
+// cutBelowARow makes the window about 1000 pixels high, and cuts no row in two.
+func (w *window) cutBelowARow(width int64) {
+	w.t.Helper()
+	height, err := chromedp.Run(w.ctx, chromedp.Evaluate[int64](`Math.max(...[...document.querySelectorAll('.job')]
+		.map(e => Math.floor(e.getBoundingClientRect().bottom)).filter(y => y <= 1000))`))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.do(chromedp.EmulateViewport(width, height))
+}
+
 // said evaluates a script's text.
 func (w *window) said(script string) string {
 	w.t.Helper()

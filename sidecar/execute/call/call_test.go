@@ -75,14 +75,14 @@ func TestTheRequestCarriesTheRunAndTheTable(t *testing.T) {
 	e := New(config.HTTP{
 		Method: "PUT", URL: a.URL + "/jobs/x?dry=1", Body: "hello",
 		Headers: map[string]string{"authorization": "Bearer s3cret", "X-Own": "1", "Host": "app.example"},
-	}, Options{Version: "1.2.3"})
+	}, Options{Version: "0.1.0"})
 	wantStatus(t, e.Execute(t.Context(), aRun()), execute.Succeeded)
 	r := a.last(t)
 	if r.Method != "PUT" || r.RequestURI != "/jobs/x?dry=1" || r.Host != "app.example" || a.bodies[0] != "hello" {
 		t.Errorf("%s %s of %s with %q", r.Method, r.RequestURI, r.Host, a.bodies[0])
 	}
 	want := map[string]string{
-		"Authorization": "Bearer s3cret", "X-Own": "1", "User-Agent": "solotick/1.2.3",
+		"Authorization": "Bearer s3cret", "X-Own": "1", "User-Agent": "solotick/0.1.0",
 		"Content-Type": "text/plain; charset=utf-8", "Content-Length": "5",
 		"Connection": "close",
 	}

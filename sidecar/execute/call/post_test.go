@@ -14,7 +14,7 @@ import (
 
 func post(t *testing.T, url string) (int, time.Duration, error) {
 	t.Helper()
-	return Post(t.Context(), url, nil, "succeeded", "1.2.3")
+	return Post(t.Context(), url, nil, "succeeded", "0.1.0")
 }
 
 func TestAPostCarriesItsTextAndNothingOfARun(t *testing.T) {
@@ -30,7 +30,7 @@ func TestAPostCarriesItsTextAndNothingOfARun(t *testing.T) {
 	if user, _, _ := r.BasicAuth(); r.Method != "POST" || r.RequestURI != "/check?c=%2f&rid=1" || a.bodies[0] != "succeeded" || user != "me" {
 		t.Errorf("%s %s of %q with %q", r.Method, r.RequestURI, user, a.bodies[0])
 	}
-	want := map[string]string{"User-Agent": "solotick/1.2.3", "Content-Type": "text/plain; charset=utf-8", "Content-Length": "9",
+	want := map[string]string{"User-Agent": "solotick/0.1.0", "Content-Type": "text/plain; charset=utf-8", "Content-Length": "9",
 		"Connection": "close", "Authorization": r.Header.Get("Authorization")}
 	for name := range r.Header {
 		if want[name] != r.Header.Get(name) {
