@@ -8,17 +8,20 @@ import (
 	"strings"
 )
 
-// Charts are SVG that can be read on a light and on a dark page: the colours follow the reader's scheme.
+// Charts are SVG that can be read on a light and on a dark page: the colours follow the reader's scheme. Where the page
+// does not, the chart has a background of its own.
 const chartStyle = `<style>
 text { font: 13px system-ui, sans-serif; fill: #1f2328 }
 .small { font-size: 11px; fill: #59636e }
+.page { fill: #ffffff }
 .ours { fill: #0969da } .theirs { fill: #9a6700 }
 .line { fill: none; stroke-width: 2 }
 .line.ours { stroke: #0969da; fill: none } .line.theirs { stroke: #9a6700; fill: none }
 .dashed { stroke-dasharray: 5 4 }
 .grid { stroke: #d1d9e0; stroke-width: 1 }
 @media (prefers-color-scheme: dark) {
-  text { fill: #f0f6fc } .small { fill: #9198a1 }
+  text { fill: #f0f6fc } .small { fill: #a9b1ba }
+  .page { fill: #0d1117 }
   .ours { fill: #4493f8 } .theirs { fill: #d29922 }
   .line.ours { stroke: #4493f8 } .line.theirs { stroke: #d29922 }
   .grid { stroke: #3d444d }
@@ -26,13 +29,17 @@ text { font: 13px system-ui, sans-serif; fill: #1f2328 }
 </style>
 `
 
+const edge = 12 // around a drawing
+
 type drawing struct{ strings.Builder }
 
 func draw(width, height int, title string) *drawing {
 	d := &drawing{}
-	fmt.Fprintf(d, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %[1]d %[2]d" `+
-		`role="img" aria-label="%s">`+"\n", width, height, html.EscapeString(title))
+	fmt.Fprintf(d, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="%d %[3]d %[1]d %[2]d" `+
+		`role="img" aria-label="%[4]s">`+"\n", width+2*edge, height+2*edge, -edge, html.EscapeString(title))
 	d.WriteString(chartStyle)
+	fmt.Fprintf(d, `<rect x="%d" y="%[1]d" width="%d" height="%d" rx="6" class="page"/>`+"\n",
+		-edge, width+2*edge, height+2*edge)
 	return d
 }
 
@@ -46,7 +53,7 @@ func (d *drawing) done() string {
 	return d.String()
 }
 
-// delayChart shows the delays of both sides, each pair on a scale of its own: they differ by three orders of magnitude.
+// delayChart shows the delays of both sides, each pair on a scale of its own: they differ a hundredfold.
 func delayChart(p part) string {
 	const left, bar, line = 170.0, 330.0, 52.0
 	var rows []row
@@ -60,9 +67,9 @@ func delayChart(p part) string {
 			rows = append(rows, r)
 		}
 	}
-	d := draw(680, 50+int(line)*len(rows), "p99 of the delay from tick to request, Solotick beside gocron + redsync")
+	d := draw(680, 30+int(line)*len(rows), "p99 of the delay from tick to request, Solotick beside gocron + redsync")
 	d.text(0, 16, "", "start", "From tick to request, p99")
-	d.text(left, 16, "small", "start", "shorter is better; each pair has its own scale")
+	d.text(680, 16, "small", "end", "shorter is better; each pair has its own scale")
 	for i, r := range rows {
 		y := 34 + line*float64(i)
 		d.text(0, y+22, "", "start", r.What)
@@ -84,7 +91,7 @@ func delayChart(p part) string {
 // crowdChart shows what further replicas cost Redis.
 func crowdChart(points []point) string {
 	const left, top, width, height = 60.0, 40.0, 420.0, 240.0
-	d := draw(680, 330, "Redis CPU per job and tick by the number of replicas, Solotick beside gocron + redsync")
+	d := draw(680, 305, "Redis CPU per job and tick by the number of replicas, Solotick beside gocron + redsync")
 	d.text(0, 16, "", "start", "Redis CPU per job and tick, in µs, by replicas")
 	most := 1.0
 	for _, p := range points {
