@@ -19,7 +19,7 @@ func asyncType(to **Async) strict.Type {
 		return []strict.Key{
 			{Name: "timeout", Type: strict.Duration(&to.Timeout, strict.AtLeast(time.Second)), Default: "1h",
 				Example: "2h", Show: strict.Shown, Also: "maxDuration",
-				Doc: "a run that takes longer, from the app's 202 or claim on, is told to end; at least 1s"},
+				Doc: "a run that takes longer from the app's 202 or claim on has to end; at least 1s"},
 			{Name: "heartbeat",
 				Type:    strict.Duration(&to.Heartbeat, strict.Between(time.Second, (maxTTL-leaseSlack)/2)),
 				Default: "5s", Example: "30s", Show: strict.Shown, Also: "interval every ttl",

@@ -174,7 +174,7 @@ func dayKeys(j *draft, known calendars) []strict.Key {
 			Form: strict.Words(schedule.SkipExcluded, schedule.NextIncluded, schedule.PreviousIncluded),
 			Show: strict.Shown, Common: true,
 			Doc: "a tick of an excluded day: `skip` leaves it out, " +
-				"`next` and `previous` move it to the same time of the nearest day that is not excluded"},
+				"`next` and `previous` [move it](calendars.md#days-that-have-no-ticks)"},
 		{Name: "every", Type: strict.Type{Kind: strict.KindMapping, Keys: everyKeys(&to.Every), Decode: every},
 			Form: strict.Form{Choice: []string{"weeks", "days"}, Chosen: true},
 			Doc:  "keeps only the ticks of every n-th week or day"},

@@ -94,12 +94,12 @@ func jobKeys(to *draft, known calendars) []strict.Key {
 				"`latest` fires the newest late, `all` also up to a hundred before it, in order, `skip` none"},
 		{Name: "startingDeadline", Type: strict.Duration(&to.StartingDeadline, strict.AtLeast(0)), Default: "0s",
 			Example: "1h", Show: strict.Shown, Common: true, Also: "startingDeadlineSeconds",
-			Doc: "a tick that is not started within this time is skipped; " +
-				"`0s` = no limit, but 5s under `missed: skip`"},
+			Doc: "a tick that has not started within this time is skipped; " +
+				"`0s` = no limit, or 5s under `missed: skip`"},
 		{Name: "startRetries", Type: strict.Number(&to.StartRetries), Default: "5",
 			Example: "10", Form: strict.Form{Most: mostStartRetries}, Show: strict.Shown, Common: true,
 			Also: "handovers maxHandovers startAttempts",
-			Doc:  "further rounds through all replicas when none could start a tick, after longer waits; at most 100"},
+			Doc:  "how often all are asked again if no replica could start a tick, with growing waits; at most 100"},
 		{Name: "retry", Type: strict.Mapping(retryKeys(&to.Retry)), Common: true, Also: "retries backoffLimit",
 			Doc: "how failed attempts are repeated"},
 		{Name: "lock", Type: strict.Mapping(lockKeys(&to.Lock)), Default: "see below", Common: true,
@@ -116,15 +116,15 @@ func jobKeys(to *draft, known calendars) []strict.Key {
 			Doc: "true: its ticks are skipped"},
 		{Name: "observe", Type: strict.Bool(&to.Observe), Default: "false",
 			Example: "true", Show: strict.Shown, Common: true, Also: "dryRun dry-run shadow",
-			Doc: "true: its ticks are taken, but nothing is called, see [Observe first](#observe-first)"},
+			Doc: "true: nothing is called, see [Observe first](#observe-first)"},
 		{Name: "reserved", Type: strict.Bool(&to.Reserved), Default: "false", Example: "true",
-			Show: strict.Shown, Also: "critical", Doc: "true: its runs have slots of their own beside `maxRunning`"},
+			Show: strict.Shown, Also: "critical", Doc: "true: the job has a slot of its own beside `maxRunning`"},
 		{Name: "priority", Type: strict.Number(&to.Priority), Default: "0",
 			Example: "10", Form: strict.Form{Most: mostPriority}, Show: strict.Shown, Also: "weight",
 			Doc: "among ticks that wait for a slot, the highest goes first; at most 100"},
 		{Name: "notify", Type: strict.Mapping(notifyKeys(to)),
 			Common: true, Also: "ping webhook healthchecks onSuccess onFailure",
-			Doc: "pings when runs start and end, for a dead man's switch, and messages for people"},
+			Doc: "pings for a dead man's switch, and messages for people"},
 	}, dayKeys(to, known), aboutKeys(&to.Job))
 }
 
@@ -134,14 +134,14 @@ func retryKeys(to *Retry) []strict.Key {
 			Show: strict.Shown, Also: "max maxRetries attempts", Doc: "attempts after the first, at most 100"},
 		{Name: "backoff", Type: strict.Duration(&to.Backoff, strict.Between(time.Millisecond, maxBackoff)),
 			Default: "5s", Example: "10s", Show: strict.Shown, Also: "delay wait",
-			Doc: "wait before the second attempt, doubled before each further one, with random variation"},
+			Doc: "wait before the second attempt, doubled before each further one; varies at random"},
 		{Name: "maxBackoff", Type: strict.Duration(&to.MaxBackoff, strict.Between(time.Millisecond, maxBackoff)),
 			Default: "1m", Example: "5m", Show: strict.Shown, Also: "maxDelay maxWait",
 			Doc: "the longest of these waits; at most 24h"},
 		{Name: "on", Type: codes(&to.On, "limit: 0", "tried again"), Default: "[408, 425, 429, 500-599]",
 			Example: "[408, 425, 429, 500-599, 404]",
 			Form:    codesForm, Show: strict.Shown, Also: "codes statusCodes retryOn",
-			Doc: "answers after which `http` is called again: codes and ranges from 100 to 599"},
+			Doc: "answers after which `http` is called again"},
 	}
 }
 

@@ -50,7 +50,7 @@ func changeKeys(to *Change) []strict.Key {
 			Doc: "file with the URL"},
 		{Name: "on", Type: events(&to.On), Default: "[failed, recovered, missed]", Example: "[failed, recovered]",
 			Form: strict.Words(Failed, Recovered, TicksMissed), Show: strict.Shown, Also: "events when",
-			Doc: "which of these three events are told"},
+			Doc: "which of these three are told"},
 		{Name: "after", Type: strict.Number(&to.After), Default: "1",
 			Example: "3", Form: strict.Form{Least: 1, Most: mostInARow}, Show: strict.Shown,
 			Also: "failureThreshold failures threshold",

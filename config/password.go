@@ -21,15 +21,15 @@ func passwordKeys(to *Redis) []strict.Key {
 	return []strict.Key{
 		{Name: "passwordFile", Type: strict.NonEmpty(&to.PasswordFile),
 			Example: "/run/secrets/redis", Form: filledForm, Show: strict.Shown, Also: "password pass auth",
-			Doc: "file with the password, empty if Redis asks for none; read at every connect, " +
-				"and a changed one is sent on open connections within seconds"},
+			Doc: "file with the password, empty if Redis asks for none; " +
+				"a [new one](redis.md#a-password-that-changes) is sent within seconds"},
 		{Name: "passwordCommand", Type: program(&to.PasswordCommand), Example: `["/bin/redis-token", "--user=app"]`,
 			Form: programForm, Show: strict.ShownFirst, Also: "credentialsCommand credentialCommand tokenCommand",
-			Doc: "program with its arguments, without a shell; prints the password on its first line within 10s"},
+			Doc: "program, with arguments and without a shell, that prints the password on its first line within 10s"},
 		{Name: "passwordRefresh", Type: strict.Duration(&to.PasswordRefresh, strict.Between(time.Second, 24*time.Hour)),
 			Default: "10m", Example: "1m",
 			Form: strict.Form{Needs: "passwordCommand"}, Show: strict.Shown, Also: "refresh refreshInterval",
-			Doc: "how often `passwordCommand` runs again, besides when Redis refuses the password; 1s to 24h"},
+			Doc: "how often `passwordCommand` runs again; 1s to 24h"},
 		{Name: "identity", Type: made(&to.Identity, Identity{}, identityKeys, readIdentity),
 			Form: strict.Form{Choice: []string{"aws", "google", "azure"}, Chosen: true},
 			Also: "iam managedIdentity credentials",

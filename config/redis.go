@@ -203,7 +203,7 @@ func connectionKeys(to *Redis) []strict.Key {
 			Doc: "replicas of Redis that must have a claim before its job runs, at most 10: see [redis.md](redis.md)"},
 		{Name: "history", Type: strict.Number(&to.History), Default: "200", Example: "2000",
 			Form: strict.Form{Least: 1, Most: maxHistory}, Show: strict.Shown, Also: "fates historyLimit keep",
-			Doc: "entries of 300 bytes kept of each job's history, at most 100000, and a quarter as many failures"},
+			Doc: "entries kept of each job's history, at most 100000; besides, a quarter as many failures"},
 		{Name: "timeout", Type: strict.Duration(&to.Timeout, strict.AtLeast(time.Millisecond)),
 			Default: "500ms", Example: "1s", Show: strict.Shown,
 			Doc: "limit of one request, connecting included; at most a third of every job's `lock.ttl`"},

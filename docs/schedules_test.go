@@ -13,8 +13,8 @@ import (
 // scheduleRow is a schedule of a page, its meaning in words, and its next ticks.
 var scheduleRow = regexp.MustCompile("(?m)^\\| `([^`]+)` \\| (.*?) \\| (.*?) \\|$")
 
-// explained is the row that the schedule ought to have: its ticks after a fixed time, in a zone.
-func explained(t *testing.T, expr, zone string, after time.Time) string {
+// explained is the row that the schedule ought to have: at most n of its ticks after a fixed time, in a zone.
+func explained(t *testing.T, expr, zone string, after time.Time, n int) string {
 	t.Helper()
 	where, err := time.LoadLocation(zone)
 	if err != nil {
@@ -30,7 +30,7 @@ func explained(t *testing.T, expr, zone string, after time.Time) string {
 		t.Fatal(err)
 	}
 	var ticks []string
-	for range 3 {
+	for range n {
 		after = s.Next(after)
 		if after.IsZero() {
 			break
@@ -65,7 +65,8 @@ func TestTheSchedulesMeanWhatThePageSays(t *testing.T) {
 		}
 		for _, row := range scheduleRow.FindAllStringSubmatch(table[3], -1) {
 			rows++
-			want := explained(t, row[1], table[1], after)
+			// A row with one tick is of a schedule that has no more.
+			want := explained(t, row[1], table[1], after, max(strings.Count(row[3], ",")+1, 2))
 			if row[0] != want {
 				t.Errorf("the page says\n%s\nand config/schedule says\n%s", row[0], want)
 				right = strings.Replace(right, row[0], want, 1)

@@ -264,7 +264,11 @@ var states = map[string]func(w *world){
 	"app not ready": func(w *world) { w.run(); w.app.unready.Store(true); w.awaitStatus("0/2 replicas ready") },
 	"app ready":     func(w *world) { w.app.unready.Store(false) },
 	"all ready": func(w *world) {
-		w.await("a heartbeat of each replica", func() bool { return allReady.MatchString(w.ask("status")) })
+		all := fmt.Sprintf("%d/%[1]d replicas ready", len(w.replicas))
+		w.await("a heartbeat of each replica", func() bool { return strings.Contains(w.ask("status"), all) })
+	},
+	"four runs": func(w *world) {
+		w.await("four runs on their ticks", func() bool { return len(onTick.FindAllString(w.ask("history", "-n", "4"), -1)) == 4 })
 	},
 	"a live run": func(w *world) {
 		w.run()
@@ -315,7 +319,7 @@ func (w *world) reload(table string) {
 	}
 }
 
-var allReady = regexp.MustCompile(`(1/1|2/2) replicas ready`)
+var onTick = regexp.MustCompile(`schedule +succeeded`)
 
 func (w *world) awaitStatus(text string) {
 	w.t.Helper()
