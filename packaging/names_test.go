@@ -52,7 +52,8 @@ func TestNamesAndVersionsAreThoseOfTheRelease(t *testing.T) {
 	for _, file := range tree(t, repository) {
 		name := filepath.ToSlash(file.Path())
 		switch {
-		case strings.HasSuffix(name, "_test.go") && name != "docs/commands_test.go", strings.Contains(name, "/testdata/"), strings.HasPrefix(name, ".github/"):
+		case strings.HasSuffix(name, "_test.go") && name != "docs/commands_test.go",
+			strings.Contains(name, "/testdata/"), strings.HasPrefix(name, ".github/"):
 			continue
 		case !slices.Contains([]string{".go", ".md", ".tpl", ".yaml", ""}, filepath.Ext(name)):
 			continue
@@ -71,8 +72,9 @@ func TestNamesAndVersionsAreThoseOfTheRelease(t *testing.T) {
 			seen[name] = true
 		}
 	}
-	for _, name := range []string{"Dockerfile", "docs/install.md", "docs/kubernetes.md", "docs/upgrading.md", "docs/commands_test.go", "examples/helm/solotick/values.yaml",
-		"examples/kubernetes/components/sidecar/sidecar.yaml", "examples/kubernetes/overlays/exec/Dockerfile", "examples/kubernetes/overlays/kind/kustomization.yaml"} {
+	for _, name := range []string{"Dockerfile", "docs/install.md", "docs/kubernetes.md", "docs/upgrading.md",
+		"docs/commands_test.go", "examples/helm/solotick/values.yaml", "examples/kubernetes/components/sidecar/sidecar.yaml",
+		"examples/kubernetes/overlays/exec/Dockerfile", "examples/kubernetes/overlays/kind/kustomization.yaml"} {
 		if !seen[name] {
 			t.Errorf("%s has no version and no image", name)
 		}

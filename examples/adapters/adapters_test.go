@@ -59,7 +59,7 @@ type adapter struct {
 	try   func() error // fails if it is missing
 	app   []string
 	env   []string
-	build func() error // what the app runs; nil = nothing is to be built
+	build func() error // compiles the app; nil = it needs no compiler
 	fakes bool         // libfaketime moves the app's clock; else the app does
 }
 
