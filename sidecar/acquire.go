@@ -174,12 +174,10 @@ func refusal(w *wake, a lock.Answer) reason {
 	switch a.Code {
 	case lock.Overlap, lock.Locked:
 		return overlap
-	case lock.Held:
-		if w.asker != nil { // another app has the lease
+	case lock.Held, lock.Queued, lock.Waits:
+		if w.asker != nil { // no tick waits for an app, and a lease is another's
 			return overlap
 		}
-		return queued
-	case lock.Queued, lock.Waits:
 		return queued
 	case lock.Paused:
 		return paused

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/solotick/solotick/internal/beat"
+	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/callback"
 	"github.com/solotick/solotick/sidecar/execute"
 	"github.com/solotick/solotick/sidecar/service"
@@ -580,4 +581,16 @@ func TestAQuestionThatLosesTheRaceForALeaseIsKeptNowhere(t *testing.T) {
 		w.at(time.Minute)
 		w.expect(0, "missed_total", "minute")
 	})
+}
+
+// A tick that an app asks for waits for nothing: it is due only for the moment after a run that was in its way is over.
+func TestAnAppIsNeverToldToWait(t *testing.T) {
+	for _, code := range []lock.Code{lock.Held, lock.Queued, lock.Waits} {
+		if got := refusal(&wake{asker: &asker{}}, lock.Answer{Code: code}); got != overlap {
+			t.Errorf("%s is told as %s", code, got)
+		}
+		if got := refusal(&wake{}, lock.Answer{Code: code}); got != queued {
+			t.Errorf("to a replica %s is %s", code, got)
+		}
+	}
 }

@@ -156,19 +156,9 @@ func (c *court) answered(q *rig.Question) {
 		if !ended && !c.harmed(q.Replica, q.Sent.Add(-recovery), q.Answered.Add(edge)) {
 			c.find("no clear answer, and nothing had happened", r)
 		}
-	case q.Status == http.StatusConflict && q.Reason == "queued" && c.behindADeadRun(q):
 	case q.Status != http.StatusConflict || !slices.Contains(elsewhere, q.Reason):
 		c.find(fmt.Sprintf("answered %d %s", q.Status, q.Reason), r)
 	}
-}
-
-// behindADeadRun reports whether a question was answered just after a run was given up that had been in the way of its
-// tick. For a moment the tick is due then, and no app may have it.
-func (c *court) behindADeadRun(q *rig.Question) bool {
-	return slices.ContainsFunc(c.runs, func(r *run) bool {
-		return r.outcome() == interrupted && r.tick.Before(q.Tick) && !r.settled[0].at.Before(q.Tick) &&
-			q.Answered.Sub(r.settled[0].at).Abs() <= edge
-	})
 }
 
 // given checks what a replica made of a run that an app got: the app could begin, unless it died, and of one that died

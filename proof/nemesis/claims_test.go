@@ -183,6 +183,8 @@ func TestAnAppIsRefusedForAReason(t *testing.T) {
 	s.judged(t)
 	s.questions[2].Reason = "paused"
 	s.judged(t, "answered 409 paused")
+	s.questions[2].Reason = "queued"
+	s.judged(t, "answered 409 queued")
 	s.questions[2].Status, s.questions[2].Reason = 422, ""
 	s.judged(t, "answered 422 ")
 	s.questions[2].Status, s.questions[2].Reason = 503, "not_asked"
@@ -192,23 +194,6 @@ func TestAnAppIsRefusedForAReason(t *testing.T) {
 	s.judged(t, "no clear answer, and nothing had happened")
 	s.strike(killed, "r2", 3, 3.5)
 	s.judged(t)
-}
-
-func TestATickIsDueOnlyForAMomentBehindADeadRun(t *testing.T) {
-	found := []string{"answered 409 queued"}
-	for answered, want := range map[float64][]string{5.15: nil, 5.6: found, 4.7: found} {
-		s := claims(claiming)
-		s.strike(killed, "r1", .5, 4)
-		s.asks("r1", 0, -.1, .002, 200, "")
-		s.cutOff(0, .002, .6, 5.1)
-		s.asks("r2", 5, 4.6, answered, 409, "queued")
-		s.judged(t, want...)
-	}
-	s := claims(claiming)
-	s.gets(0, .002, 4.9)
-	s.gets(5, 5.002, 6)
-	s.asks("r2", 5, 5, 5.01, 409, "queued")
-	s.judged(t, "answered 409 queued")
 }
 
 func TestAnAppThatDiesEndsItsRunWhenItsTimeIsOver(t *testing.T) {

@@ -393,6 +393,9 @@ func (w *world) checkAsked() {
 				"which was fired", q.replica.process, stamp(q.tick), no.Reason)
 		case refused && no.Reason == "fired_elsewhere":
 			w.judgeElsewhere(q, no)
+		case refused && no.Reason == "queued":
+			w.violatedAt(q.answered, "asks: a refusal", q.job.Name, "the app of %s asked for tick %s, and was told to wait",
+				q.replica.process, stamp(q.tick))
 		case refused && no.Reason == "outside_window" && (q.forbids || q.tick.IsZero() || w.everLease(q.job.Name)):
 			w.met["askers for excluded ticks"]++
 		case refused && no.Reason == "outside_window":

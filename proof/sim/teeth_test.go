@@ -347,6 +347,9 @@ var teeth = []tooth{
 		{"sidecar/fire.go", "(w.asker == nil || w.asker.waits", "(!BROKEN && w.asker == nil || w.asker != nil && w.asker.waits"},
 		{"sidecar/wake.go", "	return w.spec.executor\n", "	if BROKEN && w.spec.executor == nil {\n		return execute.Observer{}\n	}\n	return w.spec.executor\n"},
 	}},
+	{"have an app wait for a tick that is due", "asks: a refusal", asksFirst, []edit{
+		{"sidecar/acquire.go", "if w.asker != nil { // no tick", "if !BROKEN && w.asker != nil { // no tick"},
+	}},
 	{"give a run to an app that has left", "asks: a grant", asksFirst, []edit{
 		{"sidecar/asker.go", "				err = errGone\n",
 			"				if BROKEN {\n					r.Begun()\n					return execute.Result{Code: http.StatusAccepted}, false\n				}\n				err = errGone\n"},
