@@ -222,19 +222,25 @@ func (w *world) claimedBeforeItsApp(l *life, tick time.Time, at time.Duration) b
 	const asked = 300 * time.Millisecond // how often the app is asked, and how long an answer takes
 	due := w.dueOf(l.Job, tick)
 	first := w.beforeItsApp(l, tick)
-	return first != nil && at >= first.won && downAll(w.plan.Unready, first.replica.place, due, due+asked) &&
+	return first != nil && at >= first.at && downAll(w.plan.Unready, first.replica.place, due, due+asked) &&
 		!w.disturbedBy("stall", first.replica.place, due) && !w.disturbedBy("stall", first.replica.place, due+asked)
 }
 
-// beforeItsApp is the first claim of a new job, if a tick of the job came due before the replica that made the claim,
-// and that was there all the time, had seen its app ready: the job has not missed it. Else it is nil.
-func (w *world) beforeItsApp(l *life, tick time.Time) (first *claim) {
+// beforeItsApp is the first claim of a new job, or of one that has come back, if a tick of the job came due before the
+// replica that made the claim, and that was there all the time, had seen its app ready: the job has not missed it. Else
+// it is nil.
+func (w *world) beforeItsApp(l *life, tick time.Time) (first *ask) {
 	due := w.dueOf(l.Job, tick)
-	if slices.ContainsFunc(w.redis.claims.births, func(b birth) bool {
+	births := slices.Clone(w.redis.claims.births)
+	if l.back {
+		births = append(births, birth{l.Name, l.from, w.began.Add(l.from)})
+	}
+	if slices.ContainsFunc(births, func(b birth) bool {
 		first = nil
-		for _, c := range w.redis.claims.all {
-			if c.job == l.Name && c.table && c.won >= b.at && (first == nil || c.won < first.won) {
-				first = c
+		for _, a := range w.redis.claims.asks {
+			if a.job == l.Name && a.table && (a.code == "WON" || a.code == "QUEUED") && a.at >= b.at &&
+				(first == nil || a.at < first.at) {
+				first = a
 			}
 		}
 		return first != nil && b.job == l.Name && tick.After(b.tick) && tick.Before(first.tick) &&

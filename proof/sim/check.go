@@ -272,6 +272,9 @@ func (w *world) checkOverlap() {
 			continue
 		}
 		end := min(r.over, cl.trust)
+		if cl.how == "reap" && cl.unrenewed {
+			end = min(end, cl.settled) // a limit
+		}
 		if cl.how == "lost" || cl.how == "forgotten" {
 			end = min(end, cl.settled) // when Redis loses all, it loses this too
 			if r.start >= cl.settled {

@@ -33,6 +33,7 @@ type claims struct {
 	promised  map[string]time.Duration // ids of what the operator was told is done, and when
 	answered  []queued                 // what the operator was told is due
 	triggers  []queued                 // runs by hand that were asked for
+	drop      []queued                 // what waited by hand, and an operator has dropped
 	timers    map[string]*timerState
 	oblivions []oblivion
 	left      []queued // jobs of which Redis was told that they have left
@@ -62,14 +63,15 @@ type claim struct {
 	table     bool          // its authority was the table, not a due member
 	parent    string        // the run that made its due member: it goes on with that one, or waited for its end
 
-	policy  string
-	member  string        // that hands it on; "" = it is given up, or it has ended
-	renewed time.Duration // when Redis last heard of it that it lives
-	settled time.Duration // 0: not yet
-	how     string        // finish, requeue, handover, abandon, reap, lost, forgotten
-	told    time.Duration // when its replica read that it is settled
-	undone  []settlement  // that a failover forgot
-	waits   time.Duration // from its end until its tick is due again
+	policy    string
+	member    string        // that hands it on; "" = it is given up, or it has ended
+	renewed   time.Duration // when Redis last heard of it that it lives
+	unrenewed bool          // a failover forgot a renewal
+	settled   time.Duration // 0: not yet
+	how       string        // finish, requeue, handover, abandon, reap, lost, forgotten
+	told      time.Duration // when its replica read that it is settled
+	undone    []settlement  // that a failover forgot
+	waits     time.Duration // from its end until its tick is due again
 
 	reaper *replica      // that took it over
 	heard  time.Duration // when that one read so; 0: never
@@ -181,7 +183,7 @@ func (c *claims) ran(q *call) {
 		c.registered(q)
 	case "extend":
 		if cl := c.by[q.run()]; cl != nil && (code == "OK" || code == "REPLACED" || code == "CANCELLED") {
-			cl.renewed = c.world.now()
+			cl.renewed, cl.unrenewed = c.world.now(), false
 		}
 		if code != "OK" && len(q.args) > argExtendedJob {
 			c.world.note(q.replica, "extend", q.args[argExtendedJob], "", q.run(), code)

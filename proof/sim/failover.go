@@ -160,6 +160,7 @@ func (c *claims) rewind(from time.Duration) {
 			cl.undone = append(cl.undone, settlement{cl.how, cl.settled, cl.told})
 			cl.settled, cl.how, cl.back, cl.told = 0, "", false, 0
 		}
+		cl.unrenewed = cl.unrenewed || cl.renewed >= from && cl.won < from
 		cl.renewed = min(cl.renewed, max(from, cl.won))
 	}
 	for id, o := range c.orders {

@@ -190,18 +190,20 @@ func runs(w *world) (all []fate) {
 	for _, c := range w.redis.claims.all {
 		neverRuns := c.how == "handover" && c.member == "" ||
 			(c.how == "handover" || c.how == "abandon") && c.cancelled != 0
-		if started[c.run] || c.kind == "manual" || c.kind == "backfill" ||
-			c.kind == "takeover" && (!neverRuns || fires[ofTick{c.job, c.tick.UnixMilli()}]) {
-			continue // of a takeover: the tick had its fate by the run before
+		if started[c.run] || c.kind == "manual" || c.kind == "backfill" {
+			continue
 		}
-		if neverRuns || c.how == "reap" && !c.back && !w.ranAgain(c) {
+		// Nothing of its tick is due any more, and no replica has claimed it: what was handed on was dropped.
+		dropped := func() bool {
+			end := w.endOf(c.job)
+			return end != nil && !end.open[c.tick.UnixMilli()] && !w.claimedSince(c)
+		}
+		fired := fires[ofTick{c.job, c.tick.UnixMilli()}]
+		switch {
+		case c.kind == "takeover" && (fired || !neverRuns && (c.how != "handover" || !dropped())):
+			// the tick had its fate by the run before
+		case neverRuns, c.kind == "takeover", c.how == "reap" && !c.back && !w.ranAgain(c), c.how == "reap" && c.back && dropped():
 			all = append(all, fate{c.job, notStarted, c.tick, c.settled, c.how})
-		}
-		if c.how == "reap" && c.back && !w.claimedSince(c) {
-			// it was counted when it was taken over, and dropped then
-			if end := w.endOf(c.job); end != nil && !end.open[c.tick.UnixMilli()] {
-				all = append(all, fate{c.job, notStarted, c.tick, c.settled, c.how})
-			}
 		}
 	}
 	return all

@@ -200,6 +200,7 @@ func (w *world) ways(c *config.Job) string {
 type life struct {
 	*config.Job
 	from, to time.Duration
+	back     bool // the job was in no table just before
 }
 
 // settling is how long after the last replica has reloaded a job's new ticks are nobody's yet: it is registered with
@@ -211,7 +212,7 @@ func (w *world) lives(name string) []life {
 	var all []life
 	ticks := "" // of the version before, and what becomes of them
 	for n, v := range w.plan.versions {
-		c := row(w.tables[n], name)
+		c, absent := row(w.tables[n], name), ticks == ""
 		switch {
 		case c != nil && w.ways(c) == ticks:
 			all[len(all)-1].Job = c
@@ -226,6 +227,7 @@ func (w *world) lives(name string) []life {
 		ticks = w.ways(c)
 		l := life{Job: c, from: w.plan.Settles, to: w.plan.Lasts}
 		if n > 0 {
+			l.back = absent
 			l.from = max(v.at+slowest, w.lastToSwap(n)) + settling
 		}
 		all = append(all, l)

@@ -92,6 +92,7 @@ func (c *claims) drops(q *call) {
 	c.world.note(nil, "drops", q.args[argCancelJob], "", "", q.reply[answerCancelled])
 	for _, ms := range strings.Fields(q.reply[answerCancelled]) {
 		c.world.met["dropped as it waited by hand"]++
+		c.drop = append(c.drop, queued{job: q.args[argCancelJob], tick: millis(ms), at: c.world.now()})
 		for i := range c.triggers {
 			if t := &c.triggers[i]; t.job == q.args[argCancelJob] && t.tick.Equal(millis(ms)) && t.dropped == 0 {
 				t.dropped = c.world.now()
@@ -109,8 +110,8 @@ func (c *claims) drops(q *call) {
 
 // droppedAgain reports whether a run by hand was to be run again, and an operator has dropped that.
 func (w *world) droppedAgain(c *claim) bool {
-	return c.isByHand() && slices.ContainsFunc(w.redis.claims.triggers, func(t queued) bool {
-		return t.job == c.job && t.tick.Equal(c.tick) && t.dropped >= c.settled
+	return c.isByHand() && slices.ContainsFunc(w.redis.claims.drop, func(d queued) bool {
+		return d.job == c.job && d.tick.Equal(c.tick) && d.at >= c.settled
 	})
 }
 
