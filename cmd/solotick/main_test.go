@@ -3,7 +3,9 @@ package main
 import (
 	"io"
 	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -31,6 +33,9 @@ func (t tests) Run() int {
 		panic(err)
 	}
 	defer os.RemoveAll(shared)
+	if signal.Ignored(syscall.SIGHUP) { // by nohup: no program that a test starts may inherit that
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+	}
 	return t.M.Run()
 }
 
