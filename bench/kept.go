@@ -28,6 +28,8 @@ var kept = []contender{
 	keep("quartz", "Quartz + Solotick", "the adapter as its page shows, 50 threads, "+byClaim, true, quartz),
 	keep("quartz-setnx", "Quartz + SET NX EX", "in the job, a key for each fire time, 50 threads; it expires after "+
 		"30 s, and is never released. It does not prevent overlaps", false, quartz),
+	keep("gocron", "gocron + Solotick", "the adapter as its page shows, "+byClaim, true, goCron),
+	keep("gocron-setnx", "gocron + SET NX EX", "a gocron `Locker`, a key for each job; "+halfPeriod, false, goCron),
 	keep("crontab", "crontab + `solotick claim`", loop+byClaim, true, crontab),
 	keep("crontab-setnx", "crontab + SET NX EX", loop+"redis-cli before the command, a key for each job; "+halfPeriod,
 		false, crontab),
@@ -62,6 +64,7 @@ var (
 	nodeCron    = scheduler{(*bench).nodeLacks, (*bench).nodeCron}
 	apScheduler = scheduler{apSchedulerLacks, (*bench).apScheduler}
 	quartz      = scheduler{(*bench).quartzLacks, (*bench).quartz}
+	goCron      = scheduler{func(*bench) string { return "" }, (*bench).goCron}
 	crontab     = scheduler{crontabLacks, (*bench).crontab}
 )
 
@@ -125,6 +128,14 @@ func (b *bench) quartzLacks() string {
 			strings.Join(strings.Fields(string(text)), " "))
 	}
 	return ""
+}
+
+func (b *bench) goCron(s seat, asks bool, address, jobs string) (argv, env []string) {
+	kind, at := "half", "-redis"
+	if asks {
+		kind, at = "adapter", "-api"
+	}
+	return []string{pick(s, b.peer, b.peerSkewed), "-kind", kind, at, address, "-jobs", jobs, "-name", s.name}, nil
 }
 
 // The lines of the crontab, and the command in them. redis-cli exits with 0 also if the key was there.

@@ -1,10 +1,12 @@
 // Peer is one replica of what a team would build without Solotick. Each kind is one file: gocron with a redsync locker
-// (redsync.go), redislock with a fencing token (redislock.go), SET NX with a delay (setnx.go), a sorted set of due jobs
-// (zset.go), and a cron that knows seconds (crontab.go). Those for Node.js and Python are beside it.
+// (redsync.go), redislock with a fencing token (redislock.go), SET NX with a delay (setnx.go), and a sorted set of due
+// jobs (zset.go). Two are schedulers that people keep, and run with Solotick as well: gocron with the adapter or a
+// locker by SET NX (gocron.go), and a cron that knows seconds (crontab.go). Those for Node.js, Python and Java are
+// beside it.
 //
 // A replica names itself, the tick that it believes to fire, and its fencing token if it has one, in the headers that
-// Solotick sends: the app can then tell doubled ticks from late ones. That is all that these programs share with
-// Solotick.
+// Solotick sends: the app can then tell doubled ticks from late ones. Without the adapter, that is all that these
+// programs share with Solotick.
 package main
 
 import (
@@ -47,6 +49,7 @@ func (j job) tick() time.Time {
 // replica is what a kind is given.
 type replica struct {
 	redis *redis.Client
+	api   string // host:port of the replica of Solotick beside the app
 	jobs  []job
 	// command is the line of the crontab. It is run with JOB, URL, TICK, and HALF of the period in ms.
 	command string
@@ -61,24 +64,27 @@ var kinds = map[string]func(*replica) (stop func() error, err error){
 	"redislock": (*replica).fenced,
 	"setnx":     (*replica).setNX,
 	"zset":      (*replica).sortedSet,
+	"adapter":   (*replica).adapted,
+	"half":      func(r *replica) (func() error, error) { return r.gocron(newHalfLocker(r)) },
 	"crontab":   (*replica).crontab,
 }
 
 func main() {
-	kind := flag.String("kind", "redsync", "redsync, held, keyed, redislock, setnx, zset or crontab")
+	kind := flag.String("kind", "redsync", "redsync, held, keyed, redislock, setnx, zset, adapter, half or crontab")
 	addr := flag.String("redis", "", "host:port")
+	api := flag.String("api", "", "host:port of Solotick's API, for the adapter")
 	file := flag.String("jobs", "", "file of jobs, as JSON")
 	name := flag.String("name", "peer", "name of the replica")
 	command := flag.String("command", "", "line of the crontab")
 	replicas := flag.Int("replicas", 1, "replicas in this process, each with its own connections")
 	flag.Parse()
-	if err := run(*kind, *addr, *file, *name, *command, *replicas); err != nil {
+	if err := run(*kind, *addr, *api, *file, *name, *command, *replicas); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
 	}
 }
 
-func run(kind, addr, file, name, command string, replicas int) error {
+func run(kind, addr, api, file, name, command string, replicas int) error {
 	start, ok := kinds[kind]
 	if !ok {
 		return fmt.Errorf("there is no kind %q", kind)
@@ -96,7 +102,8 @@ func run(kind, addr, file, name, command string, replicas int) error {
 	for range replicas {
 		client := redis.NewClient(&redis.Options{Addr: addr})
 		defer client.Close()
-		stop, err := start(&replica{redis: client, jobs: jobs, command: command, call: caller(name, len(jobs))})
+		stop, err := start(&replica{redis: client, api: api, jobs: jobs, command: command,
+			call: caller(name, len(jobs))})
 		if err != nil {
 			return err
 		}
@@ -106,6 +113,7 @@ func run(kind, addr, file, name, command string, replicas int) error {
 			}
 		}()
 	}
+	fmt.Println("ready")
 	<-ctx.Done()
 	return nil
 }
