@@ -93,10 +93,12 @@ func (h *heartbeat) run(ctx context.Context, draining <-chan struct{}) {
 					h.noteTwin(process)
 				}
 			}
-			if h.beat(ctx) != nil {
+			beaten := h.beat(ctx) == nil
+			if !beaten || unread != nil {
 				h.store.Doubt() // Redis may be away, or another one by now
 				h.nudges.nudge()
-			} else {
+			}
+			if beaten {
 				if unread != nil && ctx.Err() == nil && !h.unread {
 					h.log.Warn("the heartbeats of the replicas could not be read", "err", unread)
 				}

@@ -82,6 +82,27 @@ func TestAReplicaDoesNotRestBeforeRedisHasHeardWhichJobsLeft(t *testing.T) {
 	})
 }
 
+// Whatever kept the answer away may have kept messages away, too.
+func TestAReplicaAtRestThatCannotReadHeartbeatsDoubtsItsSubscription(t *testing.T) {
+	simulate(t, atNight, func(w *world) {
+		r := w.replica(0)
+		w.at(time.Minute)
+		left := w.fails(1, func(command string, args []string) bool {
+			return command == "HGETALL" && args[0] == "solotick:{test}:replicas"
+		})
+		for left.Load() > 0 && time.Since(w.origin()) < 5*time.Minute {
+			time.Sleep(100 * time.Millisecond)
+		}
+		if r.store.Listens() {
+			t.Error("it relies on its subscription")
+		}
+		time.Sleep(10 * time.Second)
+		if !r.store.Listens() {
+			t.Error("ten seconds later it still does not")
+		}
+	})
+}
+
 func TestTheOthersAreMetOnceThoughRedisRefusesHeartbeats(t *testing.T) {
 	simulate(t, atNight, func(w *world) {
 		w.replica(0)
