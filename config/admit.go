@@ -11,7 +11,7 @@ import (
 	"github.com/solotick/solotick/config/strict"
 )
 
-// Admits returns why a dynamic job or timer must not run beside this table; nil if it may. It may connect to this
+// Admits returns why a timer must not run beside this table; nil if it may. It may connect to this
 // machine by TCP, except to the replica's own admin address. Unix sockets can belong to other programs, such as a
 // container runtime: it may connect only to those that a job of the table or the readiness gate calls. The File of the
 // problem is "body".
@@ -33,13 +33,8 @@ func (t *Table) Admits(j *Job) *Problem {
 	return &Problem{File: "body", Message: fmt.Sprintf("%s: http.url is %s", subject(j), why), Hint: hint}
 }
 
-// subject names a dynamic job or a timer in a message.
-func subject(j *Job) string {
-	if id, timer := strings.CutPrefix(j.Name, "timer:"); timer {
-		return "timer " + strict.Quoted(id)
-	}
-	return "job " + strict.Quoted(j.Name)
-}
+// subject names a timer in a message.
+func subject(j *Job) string { return "timer " + strict.Quoted(strings.TrimPrefix(j.Name, "timer:")) }
 
 // calls reports whether a job of the table or the readiness gate calls a unix socket.
 func (t *Table) calls(socket string) bool {

@@ -33,16 +33,16 @@ jobs:
 		if err != nil {
 			t.Fatal(err)
 		}
-		job, err := ParseJob("made", []byte(`{"schedule": "@daily", "http": {"url": "`+c.url+`"}}`))
+		timer, err := ParseTimer("made", []byte(`{"schedule": "@daily", "http": {"url": "`+c.url+`"}}`), testNow)
 		if err != nil {
 			t.Fatal(err)
 		}
 		got := ""
-		if p := table.Admits(job); p != nil {
+		if p := table.Admits(&timer.Job); p != nil {
 			got = p.String()
 		}
 		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) ||
-			got != "" && !strings.HasPrefix(got, `body: job "made": http.url is `) {
+			got != "" && !strings.HasPrefix(got, `body: timer "made": http.url is `) {
 			t.Errorf("%s: %q, want %q", c.url, got, c.want)
 		}
 		if strings.Contains(got, "run/") {

@@ -38,21 +38,21 @@ func TestHowAnAppReportsCountsInTheHash(t *testing.T) {
 	}
 }
 
-func TestAJobOfTheAPIMayHaveAnAppThatReports(t *testing.T) {
-	job, err := ParseJob("long", []byte(`{"schedule": "@daily", "http": {"url": "http://127.0.0.1/", "async": {"heartbeat": "6s"}}}`))
+func TestATimerMayHaveAnAppThatReports(t *testing.T) {
+	long, err := ParseTimer("long", []byte(`{"schedule": "@daily", "http": {"url": "http://127.0.0.1/", "async": {"heartbeat": "6s"}}}`), testNow)
 	if err != nil {
 		t.Fatal(err)
 	}
-	equal(t, "job", job.HTTP.Async, &Async{time.Hour, 6 * time.Second})
-	if want := `"async":{"heartbeat":"6s"}`; !strings.Contains(string(job.Source), want) {
-		t.Errorf("it is kept as %s", job.Source)
+	equal(t, "timer", long.Job.HTTP.Async, &Async{time.Hour, 6 * time.Second})
+	if want := `"async":{"heartbeat":"6s"}`; !strings.Contains(string(long.Source), want) {
+		t.Errorf("it is kept as %s", long.Source)
 	}
 	timer, err := ParseTimer("t", []byte(`{"after": "1s", "http": {"url": "http://127.0.0.1/", "async": {}}}`), time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
 	equal(t, "timer", timer.Job.HTTP.Async, &Async{time.Hour, 5 * time.Second})
-	for _, j := range []*Job{job, &timer.Job} {
+	for _, j := range []*Job{&long.Job, &timer.Job} {
 		if p := parsed(t, longJob).Admits(j); p != nil {
 			t.Errorf("%s is not admitted: %s", j.Name, p)
 		}

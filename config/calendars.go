@@ -18,7 +18,7 @@ const (
 	mostCalendars   = 100
 	mostDays        = 10_000 // dates of one calendar
 	mostExpressions = 50
-	mostOfDynamic   = 10 // of one dynamic job: each takes up to 700 bytes, and a thousand jobs must fit into 64 MiB
+	mostOfTimer     = 10 // each takes up to 700 bytes, and timers that are due together must fit into 64 MiB
 	mostEvery       = 1000
 )
 

@@ -86,17 +86,17 @@ jobs:
 	}
 }
 
-func TestADynamicJobCanHaveAListAndEveryButNoCalendars(t *testing.T) {
-	const body = `{"schedule": ["0 9 * * MON", "@daily"], "every": {"weeks": 2, "from": "2026-01-05"}, "http": {"url": "http://127.0.0.1/x"}`
-	j, err := ParseJob("a", []byte(body+"}"))
+func TestATimerCanHaveAListOfSchedulesButNoCalendars(t *testing.T) {
+	const body = `{"schedule": ["0 9 * * MON", "@daily"], "http": {"url": "http://127.0.0.1/x"}`
+	timer, err := ParseTimer("a", []byte(body+"}"), testNow)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := ParseJob("a", j.Source)
-	if err != nil || again.Content != j.Content || len(again.Schedule.Expressions()) != 2 || again.Days.Every.Weeks != 2 {
-		t.Errorf("%s is read again as %+v, %v", j.Source, again, err)
+	again, err := ParseTimer("a", timer.Source, testNow)
+	if err != nil || again.Job.Content != timer.Job.Content || len(again.Repeats.Expressions()) != 2 {
+		t.Errorf("%s is read again as %+v, %v", timer.Source, again, err)
 	}
-	if _, err := ParseJob("a", []byte(body+`, "exclude": ["holidays"]}`)); err == nil || !strings.Contains(err.Error(), `"exclude" is for jobs of the table alone`) {
+	if _, err := ParseTimer("a", []byte(body+`, "exclude": ["holidays"]}`), testNow); err == nil || !strings.Contains(err.Error(), `"exclude" is for jobs of the table alone`) {
 		t.Errorf("%v", err)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/solotick/solotick/config/strict"
 )
 
-// withoutFiles returns the key http as dynamic jobs and timers have it.
+// withoutFiles returns the key http as timers have it.
 func withoutFiles(k strict.Key) strict.Key {
 	namesAFile := func(sub strict.Key) bool { return slices.Contains(fileKeys, sub.Name) }
 	k.Keys = slices.DeleteFunc(slices.Clone(k.Keys), namesAFile)

@@ -7,8 +7,8 @@
 //
 // Messages show no secret, within the limit that package strict names, which decodes the YAML.
 //
-// ParseJob and ParseTimer decode dynamic jobs and timers by the same description and as strictly. They refuse keys that
-// reach beyond the app beside the replica.
+// ParseTimer decodes a timer by the same description and as strictly. It refuses keys that reach beyond the app beside
+// the replica.
 //
 // Parse is bounded as package strict says, by 1 MiB. The package has no goroutines and uses no network. It reads no
 // file except the table, so a missing passwordFile or certificate shows when cmd opens it, and a missing file of a job

@@ -86,7 +86,7 @@ func TestATimerIsWithinTenYearsAndAfter1970(t *testing.T) {
 		`"after": "87672h"`: "", `"after": "87672h1ns"`: "must be at most ten years", `"after": "-1s"`: "must not be negative",
 		`"at": "2036-11-21T12:00:00Z"`: "", `"at": "2036-11-21T12:00:00.001Z"`: "must be at most ten years ahead", // with a day for clocks that differ
 		`"at": "1970-01-01T00:00:00Z"`: "", `"at": "1969-12-31T23:59:59Z"`: "must not be before 1970",
-		`"at": "2026-12-01T00:00:00Z", "after": "1s"`: "at says already when", `"timeout": "1s"`: "at or after is missing",
+		`"at": "2026-12-01T00:00:00Z", "after": "1s"`: "at says already when", `"timeout": "1s"`: "at, after or schedule is missing",
 	} {
 		_, err := ParseTimer("a", []byte(`{`+moment+`, "http": {"url": "http://localhost/x"}}`), testNow)
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {

@@ -200,12 +200,12 @@ func word[T ~string](to *T) strict.Type {
 	}, "!!str")
 }
 
-// tableOnly are the keys that dynamic jobs cannot have. With some of them the API could reach beyond the app beside the
+// tableOnly are keys of a job that a timer cannot have. With some of them the API could reach beyond the app beside the
 // replica; claim is for apps that the table knows. The others name calendars, which a table has and Redis does not
 // keep.
 var tableOnly = []string{"exec", "claim", "allowRemote", "notify", "exclude", "include", "onExcluded"}
 
-// fileKeys are the keys of http that name files. Dynamic jobs and timers cannot have them: with them the API could have
+// fileKeys are the keys of http that name files. Timers cannot have them: with them the API could have
 // every file that the replica may read sent to a listener of the caller's.
 var fileKeys = []string{"tls", "sign"}
 

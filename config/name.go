@@ -15,12 +15,6 @@ var nameSyntax = regexp.MustCompile(nameForm.Pattern)
 //go:noinline
 func identifier(to *string) strict.Type { return strict.Checked(strict.Into(to), "", checkName) }
 
-// IsName reports whether a service or job can have that name.
-func IsName(name string) bool {
-	why, _ := checkName(name)
-	return why == ""
-}
-
 // checkName says what is wrong with the name of a service or job, and what to write instead.
 func checkName(name string) (why, hint string) {
 	switch {

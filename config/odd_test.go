@@ -206,7 +206,7 @@ jobs:
 		}
 	}
 	for _, api := range []string{`{"x-a": 1, "schedule": "@daily", "http": {"url": "http://127.0.0.1/"}}`} {
-		if _, err := ParseJob("a", []byte(api)); err == nil {
+		if _, err := ParseTimer("a", []byte(api), testNow); err == nil {
 			t.Error("the API leaves a key alone")
 		}
 	}

@@ -108,11 +108,6 @@ type Job struct {
 
 	Fingerprint string // 16 hex digits: equal as long as the job is the same series of ticks
 
-	// Dynamic says that the job is not in the table, but kept in Redis.
-	Dynamic bool
-	// Source is the definition of a dynamic job in Redis: its keys as JSON, always in the same form. ParseJob reads it
-	// again.
-	Source []byte `json:"-"`
 	// Content is 16 hex digits over everything in the job, with its secrets. It is equal as long as a reload leaves the
 	// job as it was. It must not leave the process, because it could confirm a guess at a secret.
 	Content string `json:"-"`

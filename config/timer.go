@@ -3,15 +3,24 @@ package config
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"sync"
 	"time"
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/solotick/solotick/config/schedule"
 	"github.com/solotick/solotick/config/strict"
 )
 
 const (
+	// MaxSource bounds the definition of a timer, as the API gets it and as Redis keeps it, in bytes.
+	MaxSource = 64 << 10
+
+	// noAliases is the message for an alias. Redis keeps a timer with its aliases expanded, so a few of them could make
+	// a short text very long.
+	noAliases = "an alias (*…) is allowed only in the table"
+
 	// maxTimerID is longer than the longest name of a job: applications combine ids of their own into one.
 	maxTimerID = 128
 
@@ -23,16 +32,26 @@ const (
 	clockSlack = 24 * time.Hour
 )
 
-// Timer is a request that is sent once, at a given time.
+// Timer is a request that is sent once, at a given time, or again and again, by a schedule.
 type Timer struct {
 	ID string
-	At time.Time // UTC, whole milliseconds; one in the past means now
+	At time.Time // of the first one: UTC, whole milliseconds; one in the past means now
+	// Repeats has the times of a timer with a schedule; nil = it is sent once.
+	Repeats *schedule.Schedule
 	// Job runs at that time. The timer sets its HTTP, Timeout, Guarantee, StartRetries and Retry; ConcurrencyPolicy is
 	// Allow; Lock and the rest have their defaults. Its name is timer:<id>, and it has no schedule.
 	Job Job
-	// Source is the definition in Redis: the timer's keys as JSON, always in the same form, with at and never after.
-	// ParseTimer reads it again.
+	// Source is the definition in Redis: the timer's keys as JSON, always in the same form, with at or the schedule,
+	// and never with after. ParseTimer reads it again.
 	Source []byte
+}
+
+// Next is the first time of a timer's schedule after t: zero if there is none, or none within ten years.
+func (t *Timer) Next(after time.Time) time.Time {
+	if next := t.Repeats.Next(after); !next.After(after.Add(furthest)) {
+		return next
+	}
+	return time.Time{}
 }
 
 var timerID = regexp.MustCompile(`^[A-Za-z0-9]([-A-Za-z0-9._]*[A-Za-z0-9])?$`)
@@ -54,10 +73,10 @@ var timerDecoders = sync.Pool{New: func() any {
 	return d
 }}
 
-var theTimer = strict.Subject{Noun: "a timer", Text: "the body", Begin: "begin with at: or after:, and http:",
+var theTimer = strict.Subject{Noun: "a timer", Text: "the body", Begin: "begin with at:, after: or schedule:",
 	Limit: MaxSource, Most: "64 KiB", Merge: shareInDefaults, Literal: true, NoAliases: noAliases}
 
-// timerKeys are the keys of a job that make sense for a single run, and at and after.
+// timerKeys are the keys of a job that a timer can have, and at and after.
 func (d *decoder) timerKeys(at *time.Time, after *time.Duration) []strict.Key {
 	ahead := func(v time.Duration) string {
 		if v > furthest {
@@ -66,9 +85,9 @@ func (d *decoder) timerKeys(at *time.Time, after *time.Duration) []strict.Key {
 		return strict.Between(0, furthest)(v)
 	}
 	out := []strict.Key{
-		{Name: "at", Type: strict.Time(at), Default: "at or after",
+		{Name: "at", Type: strict.Time(at), Default: "at, after or schedule",
 			Example: `"2026-12-24T18:00:00Z"`, Show: strict.Shown, Also: "time when due"},
-		{Name: "after", Type: strict.Duration(after, ahead), Default: "at or after",
+		{Name: "after", Type: strict.Duration(after, ahead), Default: "at, after or schedule",
 			Example: "90s", Show: strict.Shown, Also: "in delay"},
 	}
 	for _, k := range jobKeys(&d.draft, d.calendars) {
@@ -77,7 +96,9 @@ func (d *decoder) timerKeys(at *time.Time, after *time.Duration) []strict.Key {
 			k.Form = strict.Words(AtMostOnce, AtLeastOnce)
 		case "http":
 			k = withoutFiles(k)
-		case "timeout", "startRetries", "retry":
+		case "schedule":
+			k.Default = "at, after or schedule"
+		case "timeZone", "start", "end", "timeout", "startRetries", "retry":
 		default:
 			continue
 		}
@@ -86,8 +107,8 @@ func (d *decoder) timerKeys(at *time.Time, after *time.Duration) []strict.Key {
 	return out
 }
 
-// ParseTimer decodes a timer of the given id, in JSON or YAML, as strictly as a job. after counts from now. The error
-// is always a Problems, whose File is "body".
+// ParseTimer decodes a timer of the given id, in JSON or YAML, as strictly as a job. after counts from now, and a
+// schedule's first time comes after it. The error is always a Problems, whose File is "body".
 func ParseTimer(id string, data []byte, now time.Time) (*Timer, error) {
 	d := timerDecoders.Get().(*timerDecoder)
 	t := d.parse(id, data, now)
@@ -95,6 +116,7 @@ func ParseTimer(id string, data []byte, now time.Time) (*Timer, error) {
 		return nil, err // and the decoder, which has seen problems, is not used again
 	}
 	t.Job = d.job.Job
+	t.Job.Schedule, t.Job.Fingerprint = nil, "" // all timers have one ledger
 	timerDecoders.Put(d)
 	return t, nil
 }
@@ -102,8 +124,8 @@ func ParseTimer(id string, data []byte, now time.Time) (*Timer, error) {
 func (d *timerDecoder) parse(id string, data []byte, now time.Time) *Timer {
 	d.now, d.Warnings = now, nil
 	d.begin(fmt.Sprintf("timer %s: ", strict.Quoted(id)))
-	d.job.Name, d.job.Dynamic, d.job.ConcurrencyPolicy = "timer:"+id, true, Allow
-	root, found := d.document(data, "http")
+	d.job.Name, d.job.ConcurrencyPolicy = "timer:"+id, Allow
+	root, found := d.document(data)
 	switch { // as in IsTimerID
 	case len(id) > maxTimerID:
 		d.File("", "%sthe id must have at most %d characters", d.Scope, maxTimerID)
@@ -114,28 +136,83 @@ func (d *timerDecoder) parse(id string, data []byte, now time.Time) *Timer {
 		d.checkJob()
 		d.checkMoment(root, found, d.at)
 	}
-	if found["after"] != nil {
+	t := &Timer{ID: id, Repeats: d.job.Schedule}
+	switch {
+	case found["after"] != nil:
 		d.at = now.Add(d.after)
+	case t.Repeats != nil:
+		d.at = t.Next(now)
 	}
-	t := &Timer{ID: id, At: d.at.UTC().Truncate(time.Millisecond)}
-	if len(d.Problems) == 0 {
+	t.At = d.at.UTC().Truncate(time.Millisecond)
+	switch {
+	case len(d.Problems) > 0:
+	case t.Repeats != nil:
+		t.Source = d.canonical(root)
+	default:
 		t.Source = d.canonical(root, field{"at", t.At.Format(time.RFC3339Nano)})
 	}
 	return t
 }
 
-// checkMoment checks that the timer has one time, and that it is not too far away.
+// checkMoment checks that the timer has one time or a schedule, and that a time is not too far away.
 func (d *decoder) checkMoment(root *yaml.Node, found map[string]*yaml.Node, at time.Time) {
-	const form = `at: "2026-12-24T18:00:00Z", or after: 90s`
+	const form = `at: "2026-12-24T18:00:00Z", after: 90s, or schedule: "0 9 * * *"`
+	absent := func(k string) bool { return !strict.Present(found[k]) }
+	given := slices.DeleteFunc([]string{"at", "after", "schedule"}, absent)
+	var without []string
+	if absent("schedule") {
+		without = slices.DeleteFunc([]string{"timeZone", "start", "end"}, absent)
+	}
 	switch when := d.job.at["at"]; {
-	case found["at"] == nil && found["after"] == nil:
-		d.Fail(root, form, "at or after is missing")
-	case strict.Present(found["at"]) && strict.Present(found["after"]):
-		d.Fail(found["after"], "keep one of them", "at says already when")
+	case found["at"] == nil && found["after"] == nil && found["schedule"] == nil:
+		d.Fail(root, form, "at, after or schedule is missing")
+	case len(given) > 1:
+		d.Fail(found[given[1]], "keep one of them", "%s says already when", given[0])
+	case len(without) > 0:
+		d.Fail(found[without[0]], `schedule: "0 9 * * *"`, "%s needs a schedule", without[0])
 	case !when.OK():
 	case at.After(d.now.Add(furthest + clockSlack)):
 		d.Bad(when, "", "must be at most ten years ahead")
 	case at.Year() < 1970:
 		d.Bad(when, "", "must not be before 1970")
 	}
+}
+
+// document decodes a text that is one mapping. It returns the mapping and the keys that it found; a nil mapping means
+// that the problem is recorded.
+func (d *decoder) document(data []byte) (*yaml.Node, map[string]*yaml.Node) {
+	n := d.Read("body", plainJSON(data))
+	if n == nil {
+		return nil, nil
+	}
+	e := strict.Entry{Key: strict.Key{Type: strict.Mapping(d.Root)}, At: n, Value: n}
+	if n.Kind != yaml.MappingNode {
+		d.Fail(n, d.Subject.Begin, "%s must be a mapping, not %s", d.Subject.Noun, strict.KindOf(n))
+		return nil, nil
+	}
+	if !d.Plain(e) {
+		return nil, nil
+	}
+	found := d.Mapping(e)
+	if found["http"] == nil {
+		d.Fail(n, `http: {url: "http://127.0.0.1:8080/path"}`, "http is missing")
+	}
+	return n, found
+}
+
+// canonical writes a text that was decoded without a problem as JSON: its keys in the order of their description, each
+// value in one form. The same timer written in another way gives the same bytes. The fields in first stand at the
+// beginning, in place of the keys of the same names. The text has no aliases.
+func (d *decoder) canonical(root *yaml.Node, first ...field) []byte {
+	fields := object(first)
+	for _, f := range canonicalFields(d.Root, root) {
+		if f.name != "after" && (len(first) == 0 || f.name != first[0].name) {
+			fields = append(fields, f)
+		}
+	}
+	out := encode(fields)
+	if len(out) > MaxSource {
+		d.File("", "%sas JSON it is larger than 64 KiB", d.Scope)
+	}
+	return out
 }

@@ -18,8 +18,8 @@ func expressions(j *draft) strict.Type {
 	return strict.Type{Kind: kindSchedule, Decode: func(d *strict.Decoder, e strict.Entry) {
 		const form = `write five fields, "0 9 * * MON-FRI", or @hourly, @every 30s, …`
 		items, most := []strict.Entry{e}, mostExpressions
-		if j.Dynamic {
-			most = mostOfDynamic
+		if d.Subject.Literal {
+			most = mostOfTimer
 		}
 		if e.Value.Kind == yaml.SequenceNode {
 			items, _ = d.List(e)

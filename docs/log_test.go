@@ -19,7 +19,7 @@ import (
 // computed are the messages that the source makes up from parts, by their expression, as the page writes them. A part
 // that varies is a `…`; "" stands for a text that is not Solotick's own, or that a row says in other words.
 var computed = map[string][]string{
-	`msg`:             {"table reloaded", "dynamic jobs changed"},
+	`msg`:             {"table reloaded"},
 	`message`:         {"a ping did not arrive", "a message did not arrive"},
 	`s.announced`:     {"taking ticks", "waiting for Redis"},
 	`"serving "+what`: {"serving …"},

@@ -76,7 +76,7 @@ func ParseDue(member string) (Due, error) {
 	if len(f) > 7 {
 		d.Refused = f[7:]
 	}
-	if err := d.check(); err != nil {
+	if err := d.check(Series); err != nil {
 		return Due{}, fmt.Errorf("reading due member %.100q: %w", member, err)
 	}
 	return d, nil
@@ -97,9 +97,12 @@ const endOfTime = 1e15
 // kinds are all kinds of runs: each says why the run's tick was fired.
 var kinds = []string{"schedule", "catchup", "handover", "takeover", "manual", "backfill", "timer"}
 
+// Series is the kind of a due member that no claim takes: a timer with a schedule, whose next time has come.
+const Series = "series"
+
 // check tells what is wrong with a tick, of a claim and of a due member alike: each due member must be claimed, and
-// each claim may become due.
-func (d *Due) check() error {
+// each claim may become due. more are kinds that are none of runs.
+func (d *Due) check(more ...string) error {
 	if err := rds.OneWord("job", d.Job); err != nil {
 		return err
 	}
@@ -119,7 +122,7 @@ func (d *Due) check() error {
 	switch ms := rds.Millis(d.Tick); {
 	case d.Job == rds.TimerJobs:
 		return fmt.Errorf("job %q is that of all timers, and has no tick", d.Job)
-	case !slices.Contains(kinds, d.Kind):
+	case !slices.Contains(kinds, d.Kind) && !slices.Contains(more, d.Kind):
 		return fmt.Errorf("kind %q is none of %s", d.Kind, strings.Join(kinds, ", "))
 	case ms <= 0 || ms >= endOfTime:
 		return fmt.Errorf("tick %d ms is no time that is scheduled", ms)

@@ -105,8 +105,6 @@ func TestEveryScriptIsSentAgainAfterItsCacheWasFlushed(t *testing.T) {
 		}
 		flush()
 		a.Sets("x", w.Tick(0), "source", true)
-		flush()
-		a.SetsJob("j", "source", true)
 		ctx, cancel := context.WithTimeout(w.Context(), time.Minute)
 		defer cancel()
 		flush()

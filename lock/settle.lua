@@ -21,9 +21,9 @@
 --          cancelled replaces, or false. The question that is repeated, by the same watcher if it is a reap, is told the
 --          same but for `cut`; of the row, until a newer tick ends}
 --   LATE: it had been reaped; NONE: nothing is known of it; MOVED: the lease was extended meanwhile
--- A timer whose run is not to be run again is forgotten: its entry becomes a mark under which it is not set again for a day. The
--- memo of a run that was reaped keeps it, since there may be evidence yet that it never started. The memo of one that was
--- 'taken' says no more than by which watcher: its tick is due again, or over.
+-- A timer whose run is not to be run again is forgotten: its entry becomes a mark under which it is not set again for a day. One
+-- time of a schedule leaves none. The memo of a run that was reaped keeps the entry, since there may be evidence yet that it never
+-- started. The memo of one that was 'taken' says no more than by which watcher: its tick is due again, or over.
 local lock, ledger, running, due, history, memo, failures, timer = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local verb, uuid, job, entry, again, wait = ARGV[1], ARGV[2], ARGV[3], ARGV[6], ARGV[13] or '', ARGV[14] or 0
 local member, day = uuid .. ' ' .. job, 86400000
@@ -56,7 +56,11 @@ local function forget()
   local setAt, setBy, new, source = string.match(kept, '^(%d+) (%S+) ([01]) (.*)$')
   if not setAt then return '' end
   if redis.call('ZSCORE', due, setAt .. ' ' .. job .. ' timer 1 0 0 ' .. setBy) then return '' end -- set anew, after a loss of all data
-  redis.call('SET', timer, 'fired - ' .. setBy .. ' ' .. new, 'PX', day)
+  if string.find(job, '@', 1, true) then                   -- one time of a schedule
+    redis.call('DEL', timer)
+  else
+    redis.call('SET', timer, 'fired - ' .. setBy .. ' ' .. new, 'PX', day)
+  end
   weigh(-#source)
   return kept
 end

@@ -16,8 +16,8 @@ const Margin = time.Second
 // retention is how long Redis keeps the ledger of a job that no replica registers any more.
 const retention = 90 * 24 * time.Hour
 
-// unclaimed is how long it keeps the ledger of a job whose ticks no replica claims: a program can make and delete any
-// number of jobs through the API.
+// unclaimed is how long it keeps the ledger of a job whose ticks no replica claims: tables can come to name any
+// number of jobs.
 const unclaimed = 7 * 24 * time.Hour
 
 // NewClient makes a client that meets the needs of the protocol. It never resends: a request that the client repeats by

@@ -14,7 +14,7 @@ import (
 	"github.com/solotick/solotick/internal/rds"
 )
 
-// timerMutants are the scripts of timers and dynamic jobs, each with one thought left out.
+// timerMutants are the scripts of timers, each with one thought left out.
 var timerMutants = []mutant{
 	{"settle", "a timer that waits is forgotten",
 		"  if redis.call('ZSCORE', due, setAt .. ' ' .. job .. ' timer 1 0 0 ' .. setBy) then return '' end -- set anew", "  -- set anew"},
@@ -84,45 +84,18 @@ var timerMutants = []mutant{
 	{"timer", "nobody is told", "redis.pcall('PUBLISH', ARGV[8], 'due')", ""},
 	{"timer", "all are told of what is far away", "tonumber(at) < now + 31000 and first", "first"},
 	{"timer", "all are told of what is not the next", "first == member(at, copy) then redis.pcall", "true then redis.pcall"},
-	{"dynamic", "asked again, another answer", "  return {code, now, tonumber(number)}\n", ""},
-	{"dynamic", "a late copy has an effect", "if now > tonumber(ARGV[3]) then return {'STALE', now, 0} end", ""},
-	{"dynamic", "the same is a change", "if there == source then return {'SET', now, 0} end", ""},
-	{"dynamic", "there is no end of jobs",
-		"if not there and redis.call('HLEN', jobs) - (revision and 1 or 0) >= tonumber(ARGV[6]) then return {'FULL', now, 0} end",
-		""},
-	{"dynamic", "one job too many", ">= tonumber(ARGV[6])", "> tonumber(ARGV[6])"},
-	{"dynamic", "there is no end of sources", "return {'LARGE', now, tonumber(ARGV[7])}", "local large = true"},
-	{"dynamic", "a byte too many", "size > tonumber(ARGV[7])", "size > tonumber(ARGV[7]) + 1"},
-	{"dynamic", "a byte too few", "size > tonumber(ARGV[7])", "size >= tonumber(ARGV[7])"},
-	{"dynamic", "a source is counted beside the one before it", "all[i] ~= name and ", ""},
-	{"dynamic", "what is no source is counted", " and string.sub(all[i], 1, 1) ~= '@'", ""},
-	{"dynamic", "one job too few", "- (revision and 1 or 0)", ""},
-	{"dynamic", "a job that is there is one too many", "if not there and redis", "if redis"},
-	{"dynamic", "what was there is new", "'SET', there and 0 or 1", "'SET', 1"},
-	{"dynamic", "what is not there is deleted", "  return {'NONE', now, 0}\n", ""},
-	{"dynamic", "the revision stands still", "(tonumber(revision) or 0) + 1", "(tonumber(revision) or 0)"},
-	{"dynamic", "the revision is one from before a loss", "math.max((tonumber(revision) or 0) + 1, now)", "(tonumber(revision) or 0) + 1"},
-	{"dynamic", "the revision falls back with the clock", "math.max((tonumber(revision) or 0) + 1, now)", "now"},
-	{"dynamic", "a deleted job stays", "if verb == 'delete' then redis.call('HDEL', jobs, name) end", ""},
-	{"dynamic", "a job is not kept", "if verb == 'set' then redis.call('HSET', jobs, name, source) end", ""},
-	{"dynamic", "a request is not remembered", "redis.call('SET', memo, code .. ' ' .. number, 'PX', 86400000)", ""},
-	{"dynamic", "a request is remembered for ever", "number, 'PX', 86400000)", "number)"},
-	{"dynamic", "nobody is told", "redis.pcall('PUBLISH', ARGV[4], 'jobs')", ""},
 	{"timer", "what was set in the place of another and deleted was new",
 		"' ' .. setBy .. ' ' .. new, 'PX', 600000",
 		"' ' .. setBy .. ' 1', 'PX', 600000"},
 	{"timer", "what takes the place of a deleted one was there", "(waits and ' 0 ' or ' 1 ')", "(entry ~= '' and ' 0 ' or ' 1 ')"},
 	{"settle", "what was set in the place of another and has fired was new", "setBy .. ' ' .. new, 'PX', day", "setBy .. ' 1', 'PX', day"},
-	{"dynamic", "an act is not kept", "if act then redis.pcall('XADD'", "if false then redis.pcall('XADD'"},
-	{"dynamic", "there is no end of acts", "acts, 'MAXLEN', '~', '1000', '*'", "acts, '*'"},
-	{"dynamic", "a request is not worth more than its act", "if act then redis.pcall('XADD'", "if act then redis.call('XADD'"},
 }
 
 func (s *timerScripts) named(name string) **rds.Script {
-	return map[string]**rds.Script{"timer": &s.timer, "settle": &s.settle, "dynamic": &s.dynamic}[name]
+	return map[string]**rds.Script{"timer": &s.timer, "settle": &s.settle}[name]
 }
 
-func TestEveryMutantOfTimersAndDynamicJobsIsNoticed(t *testing.T) {
+func TestEveryMutantOfTimersIsNoticed(t *testing.T) {
 	trial := func(t *testing.T, rdb redis.UniversalClient) func(timerScripts) string {
 		load(t, rdb, realScripts())
 		return func(s timerScripts) string {
@@ -141,7 +114,7 @@ func TestEveryMutantOfTimersAndDynamicJobsIsNoticed(t *testing.T) {
 	everyMutantIsNoticed(t, timerMutants, realTimerScripts, (*timerScripts).named, trial)
 }
 
-// probeTimers checks what walks do not see: time, numbers, nudges, and the jobs.
+// probeTimers checks what walks do not see: time, numbers and nudges.
 func probeTimers(rdb redis.UniversalClient, scripts timerScripts) (err error) {
 	w := &timerWalk{rdb: rdb, scripts: scripts, keys: rds.NewKeys("walk"), members: map[string]*shot{}}
 	defer func() {
@@ -172,7 +145,6 @@ func probeTimers(rdb redis.UniversalClient, scripts timerScripts) (err error) {
 	}
 	w.probeTimes(told)
 	w.probeSizes()
-	w.probeJobs(told)
 	w.probeForgetting(told)
 	w.probeMemory()
 	return nil
@@ -340,64 +312,4 @@ func (w *timerWalk) probeMemory() {
 	w.sets("b", "q4", now, "{4}", "SET 0")
 	w.timer("delete", "b", "d2", farFuture)
 	w.sets("b", "q4.1", now, "{4}", "SET 0")
-}
-
-func (w *timerWalk) probeJobs(told func(...string)) {
-	w.do("FLUSHDB")
-	now := w.now()
-	var rev int64
-	job := func(verb, name, copied string, until int64, source, want string, changes bool) {
-		request, _, _ := strings.Cut(copied, ".")
-		code, n := w.run(w.scripts.dynamic, []string{w.keys.Jobs, w.keys.Memo(request)}, verb, name, until, w.keys.Events, source, 2, 7)
-		w.demand(fmt.Sprint(code, " ", n) == want, "%s: %s %s: %s %d, want %s", copied, verb, name, code, n, want)
-		text, _ := w.do("HGET", w.keys.Jobs, "@revision").(string)
-		w.demand((rds.Number(text) > rev) == changes && rds.Number(text) >= rev, "%s: %s %s: revision %s after %d", copied, verb, name, text, rev)
-		rev = rds.Number(text)
-		if changes {
-			told("jobs")
-		} else {
-			told()
-		}
-	}
-	job("delete", "a", "d0", farFuture, "", "NONE 0", false)
-	job("set", "a", "q0", longPast, "{}", "STALE 0", false)
-	job("set", "a", "q1", farFuture, "{}", "SET 1", true)
-	w.demand(rev >= now, "revision %d: there may have been one before", rev)
-	job("set", "a", "q1.1", farFuture, "{}", "SET 1", false)
-	job("set", "a", "q2", farFuture, "{}", "SET 0", false)
-	job("set", "a", "q3", farFuture, "{1}", "SET 0", true)
-	job("set", "a", "q1.2", farFuture, "{}", "SET 1", false)
-	job("set", "b", "q4", farFuture, "{}", "SET 1", true)
-	job("set", "c", "q5", farFuture, "{}", "FULL 0", false)
-	job("set", "b", "q6", farFuture, "{12345}", "LARGE 7", false)
-	job("set", "b", "q6", farFuture, "{123}", "LARGE 7", false)
-	job("set", "b", "q6", farFuture, "{12}", "SET 0", true)
-	job("set", "b", "q8", farFuture, "{2}", "SET 0", true)
-	job("delete", "a", "d1", farFuture, "", "DELETED 0", true)
-	job("set", "a", "q7", farFuture, "{}", "SET 1", true)
-	job("delete", "a", "d1.1", farFuture, "", "DELETED 0", false)
-	source, _ := w.do("HGET", w.keys.Jobs, "a").(string)
-	w.demand(source == "{}", "a is %q", source)
-	w.do("HSET", w.keys.Jobs, "@revision", 5_000_000_000_000) // Redis' clock was set back by years
-	rev = 5_000_000_000_000
-	job("delete", "b", "d2", farFuture, "", "DELETED 0", true)
-	memos, _ := w.do("KEYS", w.keys.Memo("*")).([]any)
-	for _, memo := range memos {
-		ttl, _ := w.do("PTTL", memo).(int64)
-		w.demand(ttl > 86_390_000 && ttl <= 86_400_000, "%s is kept for %d ms", memo, ttl)
-	}
-	w.demand(len(memos) == 8, "%d requests are remembered: %v", len(memos), memos)
-
-	acted := func(name, act string) string {
-		code, _ := w.run(w.scripts.dynamic, []string{w.keys.Jobs, w.keys.Memo("of " + act), w.keys.Acts}, "set", name, farFuture, w.keys.Events, "{}", 9, 99, act)
-		return code
-	}
-	w.do("EVAL", "for i = 1, 1500 do redis.call('XADD', KEYS[1], '*', 'act', 'many') end", 1, w.keys.Acts)
-	w.demand(acted("d", "one") == "SET", "with its act it is not set")
-	newest := fmt.Sprint(w.do("XREVRANGE", w.keys.Acts, "+", "-", "COUNT", 1))
-	kept, _ := w.do("XLEN", w.keys.Acts).(int64)
-	w.demand(kept >= 1000 && kept <= 1200 && strings.HasSuffix(newest, "[act one]]]"), "%d acts, the newest %s", kept, newest)
-	w.do("SET", w.keys.Acts, "no stream")
-	w.demand(acted("e", "two") == "SET", "a job is not set when its act cannot be kept")
-	told("jobs", "jobs")
 }

@@ -21,10 +21,10 @@ import (
 // them, and every answer is compared with it.
 
 // timerScripts is what a walk can be given broken.
-type timerScripts struct{ timer, settle, dynamic *rds.Script }
+type timerScripts struct{ timer, settle *rds.Script }
 
 func realTimerScripts() timerScripts {
-	return timerScripts{serviceScript("timer"), settleScript, serviceScript("dynamic")}
+	return timerScripts{serviceScript("timer"), settleScript}
 }
 
 // shot is one setting of a timer that was taken: it is to be fired once, unless it is replaced or deleted before.
@@ -324,7 +324,7 @@ func TestRandomWalksOfTimersBreakNoPromise(t *testing.T) {
 
 func loadTimers(t *testing.T, rdb redis.UniversalClient, s timerScripts) {
 	t.Helper()
-	for _, sc := range []*rds.Script{s.timer, s.settle, s.dynamic} {
+	for _, sc := range []*rds.Script{s.timer, s.settle} {
 		if err := rdb.ScriptLoad(context.Background(), sc.Source).Err(); err != nil {
 			t.Fatal(err)
 		}

@@ -190,7 +190,7 @@ func playBurst(w *redisworld.World, a, b *redisworld.Replica) {
 	}
 }
 
-// playChanges sets timers and a dynamic job, and fires one of the timers.
+// playChanges sets timers, and fires one of them.
 func playChanges(w *redisworld.World, a, b *redisworld.Replica) {
 	w.Helper()
 	w.KnowsTimers()
@@ -206,11 +206,6 @@ func playChanges(w *redisworld.World, a, b *redisworld.Replica) {
 	l, _ := b.Wins(b.ClaimOf(a.Sees()))
 	b.Finishes(l, 0)
 	a.ComesTooLate("x")
-	a.SetsJob("j", "source", true)
-	if rev, jobs := b.Jobs(); rev == 0 || jobs != "map[j:source]" {
-		w.Errorf("revision %d, %s", rev, jobs)
-	}
-	a.DeletesJob("j", true)
 }
 
 // playLostReplies loses a claim's answer, and sends another claim when nobody waits for it any more.

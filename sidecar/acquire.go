@@ -225,6 +225,7 @@ func (c *claimer) claim(w *wake) lock.Claim {
 		Fingerprint: sp.Fingerprint, Member: w.member,
 	}
 	if w.member != "" {
+		q.Job = w.of.Job
 		return q
 	}
 	if sp.Schedule.IsLease() {

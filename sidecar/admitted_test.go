@@ -5,32 +5,36 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/solotick/solotick/config"
 )
 
 // The store is written to as whoever has Redis can: the API would have refused all of this.
 
-func TestAJobOfTheAPIReachesOnlyUnixSocketsOfTheTable(t *testing.T) {
-	const made = `{"schedule": "* * * * * *", "guarantee": "every-replica", "http": {"url": "http://unix:/run/%s.sock:/containers/create"}}`
+func TestATimerReachesOnlyUnixSocketsOfTheTable(t *testing.T) {
 	const calls = "\njobs: [{name: own, schedule: '@yearly', http: {url: 'http://unix:/run/docker.sock:/own'}}]"
 	simulate(t, noJobs, func(w *world) {
 		r := w.replica(time.Millisecond)
 		w.at(0)
-		w.setJob("made", strings.Replace(made, "%s", "docker", 1))
+		timer, err := config.ParseTimer("made", []byte(`{"schedule": "* * * * * *", "http": {"url": "http://unix:/run/docker.sock:/containers/create"}}`), time.Now())
+		w.must(err)
+		_, _, err = r.store.SetSeries(w.t.Context(), timer.ID, timer.At, timer.Source)
+		w.must(err)
 		w.at(5*time.Second + 500*time.Millisecond)
-		if n := w.startedSince("made", 0); n != 0 {
+		if n := w.startedSince("timer:made", 0); n != 0 {
 			t.Errorf("it was sent %d times to a socket that the table does not call", n)
 		}
-		if n := r.value("runs_total", "made", "not_started"); n < 4 {
+		if n := r.value("runs_total", "@timers", "not_started"); n < 4 {
 			t.Errorf("%v of its runs are counted as not started, want one a second", n)
 		}
-		entries, err := r.store.History(w.t.Context(), "made", 1)
+		entries, err := r.store.History(w.t.Context(), "timer:made", 1)
 		w.must(err)
 		if len(entries) != 1 || !strings.Contains(entries[0].Detail, "not sent: ") || strings.Contains(entries[0].Detail, "docker") {
 			t.Errorf("the history has %+v", entries)
 		}
 		w.swap(r, calls)
 		w.at(10*time.Second + 500*time.Millisecond)
-		if n := w.startedSince("made", 5*time.Second); n < 4 {
+		if n := w.startedSince("timer:made", 5*time.Second); n < 4 {
 			t.Errorf("it was sent %d times once the table calls the socket, want one a second", n)
 		}
 	})
@@ -59,46 +63,23 @@ func TestATimerReachesNeitherAForeignSocketNorTheAdminAddress(t *testing.T) {
 	})
 }
 
-func TestOnlyTheDynamicJobThatChangedIsParsed(t *testing.T) {
-	simulate(t, noJobs, func(w *world) {
-		r := w.replica(time.Millisecond)
-		w.at(0)
-		const source = `{"schedule": "0 9 * * *", "http": {"url": "http://127.0.0.1/%d"}}`
-		for _, name := range []string{"one", "two"} {
-			w.setJob(name, strings.Replace(source, "%d", "1", 1))
-		}
-		w.at(5 * time.Second)
-		one, two := r.spec("one").Schedule, r.spec("two").Schedule
-		w.setJob("two", strings.Replace(source, "%d", "2", 1))
-		w.at(10 * time.Second)
-		if r.spec("two").HTTP.URL != "http://127.0.0.1/2" || r.Jobs()[1].Schedule == two {
-			t.Error("the changed job is as it was")
-		}
-		if now := r.Jobs()[0]; now.Name != "one" || now.Schedule != one {
-			t.Error("a job that did not change was parsed again")
-		}
-	})
-}
-
 func TestTheLedgerOfAJobThatHasLeftExpiresWithinDays(t *testing.T) {
 	for _, guarantee := range []string{"at-most-once", "every-replica"} {
-		simulate(t, noJobs, func(w *world) {
-			w.replica(time.Millisecond)
-			w.replica(time.Millisecond)
-			w.at(0)
-			w.setJob("made", `{"schedule": "* * * * * *", "guarantee": "`+guarantee+`", "http": {"url": "http://127.0.0.1/"}}`)
+		made := "\njobs: [{name: made, schedule: '* * * * * *', guarantee: " + guarantee + ", http: {url: 'http://127.0.0.1/'}}]"
+		simulate(t, made, func(w *world) {
+			replicas := []*replica{w.replica(time.Millisecond), w.replica(time.Millisecond)}
 			w.at(5 * time.Second)
 			keys := w.redis.Keys()
 			key := keys[slices.IndexFunc(keys, func(key string) bool { return strings.HasSuffix(key, ":job:made") })]
 			if kept := w.redis.TTL(key); guarantee == "at-most-once" && kept < 80*24*time.Hour {
 				t.Errorf("%s: the ledger of a job that is there is kept for %s", guarantee, kept)
 			}
-			if ok, err := w.replicas[0].store.DeleteJob(w.t.Context(), "made"); !ok || err != nil {
-				t.Errorf("deleted %v, %v", ok, err)
+			for _, r := range replicas {
+				w.swap(r, noJobs)
 			}
 			w.at(15 * time.Second)
 			if kept := w.redis.TTL(key); kept <= 0 || kept > 7*24*time.Hour {
-				t.Errorf("%s: the ledger of the deleted job is kept for %s, want a week", guarantee, kept)
+				t.Errorf("%s: the ledger of the job that left is kept for %s, want a week", guarantee, kept)
 			}
 		})
 	}

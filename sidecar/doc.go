@@ -42,7 +42,7 @@
 // goroutine, and wait together for what is heard of the claims of the other replicas.
 //
 // The looker reads the running set and the due set once a second, at rest less often, and after a nudge. It hands the
-// answer to takeover, dynamicJobs, registrar, dueTicks and timers, in this order. Then steps looks for ticks that no
+// answer to takeover, registrar, dueTicks and timers, in this order. Then steps looks for ticks that no
 // timer could wake for. New connects the parts; none of them holds a Sidecar.
 //
 // # The lifetimes inside Run
@@ -57,12 +57,12 @@
 // # State
 //
 //	state                                     holder           writers
-//	what the table says of a job              job.spec         put: Reload, SetDynamic
+//	what the table says of a job              job.spec         put: Reload
 //	what is known of a job's ticks            job.ticks        put, timers, wakes, registrar, steps
 //	pauses of jobs on every replica           job.pauses       looker (readPauses)
-//	the table in force, the jobs at work      atWork           Reload, SetDynamic
-//	when the timer wakes which jobs           cron             Reload, SetDynamic; steps after the clock was set back
-//	jobs that left, to be deregistered        registrar.gone   Reload, SetDynamic, looker
+//	the table in force, the jobs at work      atWork           Reload
+//	when the timer wakes which jobs           cron             Reload; steps after the clock was set back
+//	jobs that left, to be deregistered        registrar.gone   Reload, looker
 //	a wake under way                          wake             its own fire
 //	slots, and whether the app is ready       slots            fires, looks, Reload, probe
 //	runs that their apps end by themselves    callback.Runs    attempts, reports of apps
@@ -71,7 +71,6 @@
 //	timers busy here                          timers.firing    looks, fires
 //	whether a look is wanted, and who waits   nudges           looks, fires, Reload, slots, messages
 //	how Redis answered the last looks         redisStatus      looker
-//	the revision of the dynamic jobs          dynamicJobs      looker
 //	the clock at the last look                steps            looker
 //	the peers                                 rendezvous       heartbeat, handover
 //	the newest skips and runs to report       heartbeat        recorder, settler, Reload

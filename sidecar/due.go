@@ -79,22 +79,29 @@ func lateness(d lock.Due) int { return map[bool]int{true: 1}[d.Kind == kindBackf
 const turn = 2 * stagger
 
 // takeTimers fires timers that are due while slots are free, first those that this replica asks first for. Of thousands
-// that are due at once, the other replicas begin with other ones.
+// that are due at once, the other replicas begin with other ones. It deals with schedules in the same order.
 func (t *dueTicks) takeTimers(ctx context.Context, dues []lock.Due) {
-	var others []lock.Due
+	var ours, others, series []lock.Due
 	wait := time.Duration(0) // until the turns of all others are over
 	for _, d := range dues {
 		first, _ := t.rendezvous.firstFor(d.Job, d.Tick)
 		switch {
 		case first == t.rendezvous.replica:
-			t.takeTimer(ctx, d)
+			ours = append(ours, d)
 		case d.Age < turn:
 			wait = max(wait, turn-d.Age)
 		default:
 			others = append(others, d)
 		}
 	}
-	for _, d := range others {
+	for _, d := range append(ours, others...) {
+		if d.Kind != lock.Series {
+			t.takeTimer(ctx, d)
+		} else if !t.leavesTimer(t.timerWake(d)) {
+			series = append(series, d)
+		}
+	}
+	for _, d := range t.timers.spring(ctx, series) {
 		t.takeTimer(ctx, d)
 	}
 	if wait > 0 {
@@ -102,13 +109,23 @@ func (t *dueTicks) takeTimers(ctx context.Context, dues []lock.Due) {
 	}
 }
 
+// timerWake is the wake of a timer that is due.
+func (t *dueTicks) timerWake(d lock.Due) *wake {
+	j := t.timers.job
+	return j.dueWake(j.inForce(), d, t.clock.Now())
+}
+
+// leavesTimer reports whether a timer is left alone now.
+func (t *dueTicks) leavesTimer(w *wake) bool {
+	return t.deferred.isDeferred(w.member) || t.deferred.isDeferred(service.TimerJobs) || t.deferEarly(w)
+}
+
 // takeTimer fires a timer that is due, unless it has to wait.
 func (t *dueTicks) takeTimer(ctx context.Context, d lock.Due) {
-	j := t.timers.job
-	w := j.dueWake(j.inForce(), d, t.clock.Now())
+	w := t.timerWake(d)
 	switch {
 	case t.timers.firing.Load() >= timersAtOnce:
-	case t.deferred.isDeferred(w.member), t.deferred.isDeferred(service.TimerJobs), t.deferEarly(w):
+	case t.leavesTimer(w):
 	case t.rendezvous.leavesToOthers(ctx, d):
 		t.deferred.deferUntil(w.member, d.Job, time.Now().Add(lookEvery)) // so that it hides none behind it
 	default:

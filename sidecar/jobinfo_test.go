@@ -49,7 +49,8 @@ func TestNoLabelOfAJobHasTheNameOfALabelOfTheMetrics(t *testing.T) {
 			t.Errorf("the metrics have the labels %v", names)
 		}
 		for name := range names {
-			_, err := config.ParseJob("a", fmt.Appendf(nil, `{schedule: "@daily", http: {url: "http://127.0.0.1/"}, labels: {%s: x}}`, name))
+			table := fmt.Appendf(nil, `{service: s, jobs: [{name: a, schedule: "@daily", exec: {command: [x]}, labels: {%s: x}}]}`, name)
+			_, err := config.Parse("table.yaml", table, func(string) (string, bool) { return "", false })
 			if problems := (config.Problems{}); !errors.As(err, &problems) {
 				t.Errorf("a job can have the label %s: %v", name, err)
 			}

@@ -26,18 +26,13 @@ func TestAReloadSaysWhichJobsItAddedChangedAndRemoved(t *testing.T) {
 		w.at(0)
 		w.swap(r, table("stays", "turns 2", "comes", "arrives"))
 		w.swap(r, "maxRunning: 7"+table("stays", "turns 2", "comes", "arrives"))
-		dynamic := parse(t, table("dynamic")).Jobs
-		for range 2 {
-			w.must(r.SetDynamic(dynamic))
-		}
 		var said []string
-		for _, l := range regexp.MustCompile(`msg="(?:table reloaded|dynamic jobs changed)" .*`).FindAllString(r.logs.String(), -1) {
+		for _, l := range regexp.MustCompile(`msg="table reloaded" .*`).FindAllString(r.logs.String(), -1) {
 			said = append(said, regexp.MustCompile(` table=\w+`).ReplaceAllString(l, ""))
 		}
 		want := []string{
 			`msg="table reloaded" added="[comes arrives]" changed=[turns] removed="[goes leaves]" jobs=4`,
 			`msg="table reloaded" added=[] changed=[] removed=[] jobs=4`,
-			`msg="dynamic jobs changed" added=[dynamic] changed=[] removed=[] jobs=5`,
 		}
 		if !slices.Equal(said, want) {
 			t.Errorf("said %q\nwant %q\n%s", said, want, r.logs)

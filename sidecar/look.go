@@ -21,7 +21,6 @@ type looker struct {
 	refusal   func() error // of the last heartbeat
 	registrar *registrar   // wakes use it, too
 	takeover  takeover
-	dynamic   dynamicJobs
 	dueTicks  *dueTicks
 	timers    *timers
 	steps     steps
@@ -129,7 +128,6 @@ func (l *looker) look(ctx context.Context) {
 	}
 	l.timers.undecodable = min(seen.Undecodable, maxUndecodable)
 	l.takeover.look(ctx, seen.Runs) // before a new process registers its jobs, which may be many
-	l.dynamic.adopt(ctx, seen.Jobs)
 	refused, err := l.registrar.registerAll(ctx, seen.Born, l.reconnected.Swap(false) || came)
 	l.redis.registered(ctx, refused, err)
 	read := readPauses(ctx, l.store, l.jobs())
@@ -138,7 +136,7 @@ func (l *looker) look(ctx context.Context) {
 	l.next = l.nextLook(seen)
 	nothing := len(seen.Runs)+len(seen.Due) == 0 && seen.Undecodable+seen.UndecodableRuns == 0
 	l.quiet = nothing && l.redis.up && err == nil && read &&
-		seen.Jobs == l.dynamic.revision && !l.registrar.owes() && !l.deferred.isDeferred(service.TimerJobs)
+		!l.registrar.owes() && !l.deferred.isDeferred(service.TimerJobs)
 }
 
 // nextLook is when the next member comes due, as far as this look has seen. It leaves out the next timer while one

@@ -44,25 +44,22 @@ func TestAnObservedJobIsNotCalledAndItsTicksHaveAFate(t *testing.T) {
 	})
 }
 
-// TestAReplicaThatObservesCallsNothing: neither jobs of the table, nor those made through the API, nor timers, nor by
-// hand.
+// TestAReplicaThatObservesCallsNothing: neither jobs of the table, nor timers, nor by hand.
 func TestAReplicaThatObservesCallsNothing(t *testing.T) {
 	simulate(t, minutely+"\n  - {name: each, schedule: '* * * * *', exec: {command: [x]}, guarantee: every-replica}", func(w *world) {
 		w.replica(time.Second, func(r *replica) { r.observes = true })
-		w.setJob("made", `{"schedule": "* * * * *", "http": {"url": "http://127.0.0.1/"}}`)
 		w.setTimer("a", 70*time.Second, "")
 		w.at(30 * time.Second)
 		_, err := w.replicas[0].store.Trigger(w.t.Context(), "minute", uuid.NewString())
 		w.must(err)
 		w.at(90 * time.Second)
-		for _, job := range []string{"minute", "each", "made", "timer:a"} {
+		for _, job := range []string{"minute", "each", "timer:a"} {
 			if n := len(w.started(job)); n != 0 {
 				t.Errorf("%d ticks of %s were called", n, job)
 			}
 		}
 		w.expect(3, "runs_total", "minute", "observed")
 		w.expect(2, "runs_total", "each", "observed")
-		w.expect(2, "runs_total", "made", "observed")
 		w.expect(1, "runs_total", service.TimerJobs, "observed")
 		if all, err := w.replicas[0].store.Replicas(w.t.Context()); err != nil || len(all) != 1 || !all[0].Observe {
 			t.Errorf("the heartbeats are %+v, %v", all, err)

@@ -159,6 +159,7 @@ func (r *recorder) ping(sp *spec, run, outcome string, failed bool) {
 
 // interrupted counts a run of another replica that this one took over. Its job may have left the table meanwhile.
 func (r *recorder) interrupted(name, run string, rec lock.Reaped, detail string) {
+	name = service.SeriesJob(name)
 	label := name
 	if service.IsTimer(name) {
 		label = service.TimerJobs
@@ -183,6 +184,19 @@ func (r *recorder) interrupted(name, run string, rec lock.Reaped, detail string)
 	}
 	r.log.Log(context.Background(), level, "finished", "job", name, "tick", stamp(rec.Tick), "run", run,
 		"outcome", string(o), "replica", rec.Replica, "err", detail)
+}
+
+// sprung counts the times of a timer with a schedule that are passed over, by the code of Spring.
+func (r *recorder) sprung(p *service.Spring, code service.Sprung) {
+	t := r.metrics.tally(service.TimerJobs)
+	if n := p.Missed.Count; n > 0 {
+		t.missed.Add(uint64(n))
+		r.log.Warn("missed ticks that no replica fired", "job", p.Of.Job, "ticks", n, "before", stamp(p.Tick))
+	}
+	if code == service.Overlapped {
+		t.skipped(overlap)
+		r.log.Info("skipped", "job", p.Of.Job, "tick", stamp(p.Tick), "kind", "timer", "reason", string(overlap))
+	}
 }
 
 // book counts ticks that no replica fired, which an answer of Redis told of. The first replica counts them, once for
@@ -273,7 +287,7 @@ const runsAfterTick = 20
 // refusedWhy says who could not start a tick, and why the last of them could not.
 func (r *recorder) refusedWhy(ctx context.Context, d *lock.Due) error {
 	words := d.RefusedBy()
-	handed, _ := r.store.Search(ctx, service.Search{Jobs: []string{d.Job}, Outcomes: []string{service.HandedOver},
+	handed, _ := r.store.Search(ctx, service.Search{Jobs: []string{service.SeriesJob(d.Job)}, Outcomes: []string{service.HandedOver},
 		Since: d.Tick.Add(-punctual), Limit: runsAfterTick})
 	for _, e := range handed {
 		if e.Tick.Equal(d.Tick) && e.Detail != "" {

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/solotick/solotick/config"
-	"github.com/solotick/solotick/sidecar/service"
 )
 
 // Reload puts another table in force. It prepares everything before it touches a job at work. Jobs with the same
@@ -23,7 +22,7 @@ func (s *Sidecar) Reload(next *config.Table, err error) error {
 		err = s.Table().Restart(next)
 	}
 	if err == nil && !next.Equal(s.Table()) {
-		err = s.swapJobs(next, s.dynamic)
+		err = s.swapJobs(next)
 	}
 	before := s.reloaded.Swap(&ReloadState{At: s.clock.wall(), Err: err})
 	s.metrics.reloaded(s.clock.wall(), err == nil)
@@ -51,31 +50,16 @@ func (s *Sidecar) notReloaded(err error) {
 	problems.Log(s.log)
 }
 
-// SetDynamic says which dynamic jobs there are. If the table has a job of the same name, the table's counts.
-func (s *Sidecar) SetDynamic(jobs []config.Job) error {
-	s.swapping.Lock()
-	defer s.swapping.Unlock()
-	if err := s.swapJobs(s.Table(), jobs); err != nil {
-		return err
-	}
-	s.dynamic = jobs
-	return nil
-}
-
-// swapJobs puts jobs to work. It fails only if the replica drains. If a job's ticks stay the same, it goes on with
-// them: none is lost, and none fires twice.
-func (s *Sidecar) swapJobs(t *config.Table, dynamic []config.Job) error {
+// swapJobs puts the jobs of a table to work. It fails only if the replica drains. If a job's ticks stay the same, it
+// goes on with them: none is lost, and none fires twice.
+func (s *Sidecar) swapJobs(t *config.Table) error {
 	if s.accepting.Err() != nil {
 		return errDraining
 	}
-	before, next, reloaded := s.jobs(), make(roster, len(t.Jobs)), t != s.Table()
+	before, next := s.jobs(), make(roster, len(t.Jobs))
 	var made []*spec
-	rows := t.Jobs
-	if len(dynamic) > 0 {
-		rows = service.Together(t, dynamic)
-	}
-	for i := range rows {
-		c := &rows[i]
+	for i := range t.Jobs {
+		c := &t.Jobs[i]
 		j := before[c.Name]
 		if j == nil {
 			j = &job{name: c.Name}
@@ -131,13 +115,13 @@ func (s *Sidecar) swapJobs(t *config.Table, dynamic []config.Job) error {
 	}
 	s.looker.nudges.nudge() // so that Redis is told of new jobs now
 	if s.cron.started() {
-		s.logSwap(t, before, next, made, reloaded)
+		s.logSwap(t, before, next, made)
 	}
 	return nil
 }
 
 // logSwap logs which jobs came, changed and left.
-func (s *Sidecar) logSwap(t *config.Table, before, next roster, made []*spec, reloaded bool) {
+func (s *Sidecar) logSwap(t *config.Table, before, next roster, made []*spec) {
 	added, changed, removed := []string{}, []string{}, []string{}
 	for _, sp := range made {
 		if before[sp.Name] == nil {
@@ -151,14 +135,8 @@ func (s *Sidecar) logSwap(t *config.Table, before, next roster, made []*spec, re
 			removed = append(removed, name)
 		}
 	}
-	msg := "dynamic jobs changed"
-	switch {
-	case reloaded:
-		msg = "table reloaded"
-	case len(added)+len(changed)+len(removed) == 0:
-		return
-	}
-	s.log.Info(msg, "added", added, "changed", changed, "removed", removed, "table", t.Hash, "jobs", len(next))
+	s.log.Info("table reloaded", "added", added, "changed", changed, "removed", removed, "table", t.Hash,
+		"jobs", len(next))
 }
 
 // setBack arms all timers anew after the clock was set back, to t or later: gocron does not move an armed timer to an

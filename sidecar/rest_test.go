@@ -50,23 +50,6 @@ func (w *world) fails(times int32, which func(command string, args []string) boo
 	return left
 }
 
-func TestAReplicaDoesNotRestBeforeItHasReadWhatItWasToldOf(t *testing.T) {
-	simulate(t, atNight, func(w *world) {
-		r := w.replica(0)
-		w.at(0)
-		left := w.fails(2, func(command string, args []string) bool {
-			return command == "HGETALL" && args[0] == "solotick:{test}:jobs"
-		})
-		w.redis.HSet("solotick:{test}:jobs", "made", `{"schedule": "0 5 * * *", "http": {"url": "http://127.0.0.1/"}}`)
-		w.redis.HSet("solotick:{test}:jobs", "@revision", "1")
-		w.redis.Publish("solotick:{test}:events", "jobs")
-		w.at(4 * time.Second)
-		if left.Load() != 0 || r.job("made") == nil {
-			t.Errorf("four seconds later, %d reads are yet to fail, and the job is not there\n%s", left.Load(), r.logs)
-		}
-	})
-}
-
 func TestAReplicaDoesNotRestBeforeRedisHasHeardWhichJobsLeft(t *testing.T) {
 	simulate(t, atNight+"\n  - {name: gone, schedule: '0 4 * * *', exec: {command: [x]}}", func(w *world) {
 		r := w.replica(0)

@@ -13,12 +13,11 @@ import (
 	"github.com/solotick/solotick/sidecar/service"
 )
 
-// roster is the jobs at work, by name: those of the table and those made through the API. It is replaced as a whole and
-// never changed.
+// roster is the jobs at work, by name. It is replaced as a whole and never changed.
 type roster map[string]*job
 
-// atWork is the table in force and the jobs at work. Reload and SetDynamic write it, with swapping held. All parts
-// read the atomic fields.
+// atWork is the table in force and the jobs at work. Reload writes it, with swapping held. All parts read the
+// atomic fields.
 type atWork struct {
 	table    atomic.Pointer[config.Table]
 	roster   atomic.Pointer[roster]
@@ -27,8 +26,7 @@ type atWork struct {
 	executor func(config.Job) execute.Executor
 	observe  bool // this replica calls no job: see Options
 
-	swapping sync.Mutex   // held while jobs are swapped
-	dynamic  []config.Job // the jobs made through the API
+	swapping sync.Mutex // held while jobs are swapped
 	cron     cron
 }
 
@@ -51,13 +49,6 @@ func (a *atWork) hear(h lock.Heard) {
 // Table is the table in force.
 func (a *atWork) Table() *config.Table { return a.table.Load() }
 
-// Jobs are the jobs of the table in force, in its order, and after them those made through the API.
-func (a *atWork) Jobs() []config.Job {
-	a.swapping.Lock()
-	defer a.swapping.Unlock()
-	return service.Together(a.Table(), a.dynamic)
-}
-
 // ReloadState is the result of the last reload, or of the start.
 type ReloadState struct {
 	At  time.Time // on this machine's clock
@@ -74,7 +65,7 @@ func (a *atWork) newSpec(c *config.Job) *spec {
 	case a.observe || c.Observe:
 		sp.executor, sp.observed = execute.Observer{}, true
 	case c.Claim != nil: // the app that asks executes it
-	case c.Dynamic:
+	case service.IsTimer(c.Name):
 		sp.executor = admitted{a.executor(*c), c, a.Table}
 	default:
 		sp.executor = a.executor(*c)
@@ -83,7 +74,7 @@ func (a *atWork) newSpec(c *config.Job) *spec {
 	return sp
 }
 
-// admitted executes a job or timer of the API. At each attempt it asks the table in force whether the call is allowed.
+// admitted executes a timer. At each attempt it asks the table in force whether the call is allowed.
 // The API has asked a table too, but perhaps another one, and a client that writes to Redis directly asks none.
 type admitted struct {
 	execute.Executor

@@ -101,7 +101,7 @@ func New(o Options) (*Sidecar, error) {
 		s.slots.unready = notAsked
 	}
 	s.connect(o, timer)
-	if err := s.swapJobs(o.Table, nil); err != nil {
+	if err := s.swapJobs(o.Table); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -140,7 +140,6 @@ func (s *Sidecar) connect(o Options, timer *job) {
 		refusal:  s.heartbeat.beatRefusal,
 		soonest:  s.cron.agenda.soonest,
 		takeover: newTakeover(o.Replica, o.Died, s.store.Locks, s.log, s.spec, record.interrupted),
-		dynamic:  dynamicJobs{store: s.store, log: s.log, put: s.SetDynamic},
 		steps: steps{clock: s.clock, log: s.log, jobs: s.jobs, wake: s.wake, setBack: s.setBack,
 			launch: func(w *wake) { s.firer.launch(w, nil) }},
 		dueTicks: &dueTicks{locks: s.store.Locks, clock: s.clock, log: s.log, jobs: s.jobs, timers: timers,

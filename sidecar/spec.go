@@ -11,7 +11,7 @@ import (
 	"github.com/solotick/solotick/sidecar/service"
 )
 
-// spec is a row of the table, or a dynamic job, ready for work. Once in force it does not change.
+// spec is a row of the table, or a timer, ready for work. Once in force it does not change.
 type spec struct {
 	*config.Job
 	label    string // of its series in the metrics: its name; one for all timers

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -14,7 +15,8 @@ import (
 )
 
 // Timers are jobs of one tick. The API makes them, and Redis alone keeps them. A replica reads a timer when it is
-// due, and forgets it with the end of its run.
+// due, and forgets it with the end of its run. When a timer with a schedule is due, a replica first makes that time due
+// as a timer of its own, and has the timer wait for its next time: see spring.
 
 // timersAtOnce bounds the timers that this replica is busy with, so that a flood of them overwhelms neither it nor
 // the app. It leaves further timers to other replicas, or for later.
@@ -71,9 +73,12 @@ func (t *timers) read(ctx context.Context, d lock.Due) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	timer, err := config.ParseTimer(id, source, d.Tick)
-	if err != nil {
+	timer, err := config.ParseTimer(service.TimerID(service.SeriesJob(d.Job)), source, d.Tick)
+	switch {
+	case err != nil:
 		return nil, err
+	case timer.Repeats != nil && service.SeriesJob(d.Job) == d.Job: // after a loss of all data it was set anew
+		return nil, service.ErrNoTimer
 	}
 	timer.Job.Schedule = noMoreTicks
 	sp := t.newSpec(&timer.Job)
@@ -94,6 +99,75 @@ func (t *timers) limit() int64 {
 	free := max(min(timersAtOnce-firing, t.slots.free()), 0)
 	wanted := min((firing+free)*int64(t.rendezvous.taking()), maxRead)
 	return wanted + t.undecodable + t.deferred.deferredTimers() + 2
+}
+
+// spring makes the newest times that have come of timers with schedules due, and has the timers wait for the next ones.
+// It returns the due members that it has made. Times that came while no replica was there are missed. A time that comes
+// while the one before is not over is passed over.
+func (t *timers) spring(ctx context.Context, members []lock.Due) (made []lock.Due) {
+	for page := range slices.Chunk(members, service.MaxSprung) {
+		all, err := t.springs(ctx, page)
+		var codes []service.Sprung
+		if err == nil && len(all) > 0 {
+			codes, err = t.store.Spring(ctx, all)
+		}
+		if err != nil && ctx.Err() == nil {
+			t.log.Debug("timers with schedules are not moved on yet", "err", err)
+			t.nudges.nudgeIn(turn)
+		}
+		for i, code := range codes {
+			p := &all[i]
+			if code == service.SprungGone { // another replica was faster
+				t.nudges.nudgeIn(turn)
+				continue
+			}
+			if !p.Next.IsZero() { // looks may know of it too late
+				if wait := p.Next.Sub(p.Of.Tick.Add(p.Of.Age)); wait < lookEvery {
+					t.nudges.nudgeIn(max(wait, 0))
+				}
+			}
+			t.firer.record.sprung(p, code)
+			if code == service.Became {
+				made = append(made, p.Due())
+			}
+		}
+	}
+	return made
+}
+
+// springs says how timers with schedules go on whose members are due.
+func (t *timers) springs(ctx context.Context, members []lock.Due) ([]service.Spring, error) {
+	read, err := t.store.Series(ctx, members)
+	var all []service.Spring
+	for _, r := range read {
+		timer, err := (*config.Timer)(nil), r.Err
+		if err == nil {
+			timer, err = config.ParseTimer(service.TimerID(r.Of.Job), r.Source, r.Of.Tick)
+		}
+		if err != nil {
+			t.explainUnread(ctx, r.Of, err)
+			continue
+		}
+		now := r.Of.Tick.Add(r.Of.Age) // by Redis' clock, which may be wrong
+		if own := t.clock.Now(); own.Before(now) {
+			now = own
+		}
+		all = append(all, springAt(r, timer, now))
+	}
+	return all, err
+}
+
+// springAt says how a timer with a schedule goes on that is due, at a time.
+func springAt(r service.Series, timer *config.Timer, now time.Time) service.Spring {
+	p := service.Spring{Series: r, Tick: r.Of.Tick, Next: timer.Next(r.Of.Tick)}
+	if !p.Next.IsZero() && !p.Next.After(now) { // no replica was there
+		ticks := series{schedule: timer.Repeats}
+		p.Tick = newestOf(p.Tick, timer.Repeats.Last(now))
+		p.Next = timer.Next(p.Tick)
+		p.Missed = service.Entry{Job: r.Of.Job, Outcome: lock.Missed, Ended: now}
+		p.Missed.Count, p.Missed.First, p.Missed.Tick = ticks.within(r.Of.Tick.Add(-time.Second), p.Tick)
+	}
+	return p
 }
 
 // fire starts a timer that is due, with the slot that its wake has, and calls done when it is over. Its wake is one of

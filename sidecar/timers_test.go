@@ -3,7 +3,6 @@ package sidecar
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -440,90 +439,5 @@ func TestATimerIsFiredAtItsTimeWhenAPlaceBecomesFreeShortlyBefore(t *testing.T) 
 		r.slots.release(slot)
 		w.at(10 * time.Second)
 		w.each("timer:a", time.Minute, 3500*time.Millisecond, 3500*time.Millisecond, 10*time.Millisecond)
-	})
-}
-
-// setJob makes a job as the API does.
-func (w *world) setJob(name, source string) {
-	w.t.Helper()
-	_, err := w.replicas[0].store.SetJob(w.t.Context(), name, []byte(source))
-	w.must(err)
-}
-
-// A client that writes to Redis itself, or another version, may make more.
-func TestTooManyJobsMadeThroughTheAPIAreReadAndToldOnce(t *testing.T) {
-	const source = `{"schedule": "* * * * * *", "http": {"url": "http://127.0.0.1/"}}`
-	simulate(t, minutely, func(w *world) {
-		r := w.replica(10 * time.Millisecond)
-		w.at(500 * time.Millisecond)
-		w.setJob("made", source)
-		w.at(1500 * time.Millisecond)
-		for n := range 17 {
-			w.redis.HSet("solotick:{test}:jobs", fmt.Sprint("large", n), strings.Repeat("x", service.MaxSource))
-		}
-		w.redis.HSet("solotick:{test}:jobs", "@revision", "9000000000000")
-		w.at(10 * time.Second)
-		if n := strings.Count(r.logs.String(), "could not be read"); n != 1 || r.job("made") == nil {
-			t.Errorf("told %d times, and the job that was made before is there: %t\n%s", n, r.job("made") != nil, r.logs)
-		}
-		for n := range 17 {
-			w.redis.HDel("solotick:{test}:jobs", fmt.Sprint("large", n))
-		}
-		w.setJob("other", source)
-		w.at(12 * time.Second)
-		if r.job("other") == nil {
-			t.Error("they are not read again when they change")
-		}
-	})
-}
-
-func TestAJobMadeThroughTheAPIRunsOnAllReplicasWithinASecond(t *testing.T) {
-	const source = `{"schedule": "* * * * * *", "http": {"url": "http://127.0.0.1/%d"}}`
-	simulate(t, minutely, func(w *world) {
-		for range 3 {
-			w.replica(10 * time.Millisecond)
-		}
-		w.at(500 * time.Millisecond)
-		w.setJob("made", fmt.Sprintf(source, 1))
-		w.at(1500 * time.Millisecond)
-		for _, r := range w.replicas {
-			if r.job("made") == nil {
-				t.Errorf("%s does not have it", r.name)
-			}
-		}
-		w.at(10*time.Second + 500*time.Millisecond)
-		w.setJob("made", fmt.Sprintf(source, 2)) // changed
-		w.replica(10 * time.Millisecond)         // one that comes later
-		w.at(20*time.Second + 500*time.Millisecond)
-		w.each("made", time.Second, 3*time.Second, 20*time.Second, 10*time.Millisecond)
-		if w.replicas[3].value("fires_total", "made") == 0 {
-			t.Error("the one that came later never fired it")
-		}
-		if ok, err := w.replicas[0].store.DeleteJob(w.t.Context(), "made"); !ok || err != nil {
-			t.Errorf("deleted %v, %v", ok, err)
-		}
-		w.at(30 * time.Second)
-		if n := w.startedSince("made", 22*time.Second); n > 0 {
-			t.Errorf("%d ticks were fired after that", n)
-		}
-		w.expect(0, "missed_total")
-	})
-}
-
-func TestTheTablesJobIsNotOverwritten(t *testing.T) {
-	simulate(t, minutely, func(w *world) {
-		r := w.replica(10 * time.Millisecond)
-		w.at(0)
-		w.setJob("minute", `{"schedule": "* * * * * *", "http": {"url": "http://127.0.0.1/"}}`)
-		w.at(2*time.Minute + time.Second)
-		w.each("minute", time.Minute, 0, 2*time.Minute, time.Second)
-		if n := w.startedSince("minute", 0); n != 3 {
-			t.Errorf("%d ticks, want the table's 3", n)
-		}
-		w.swap(r, noJobs) // now it is the other's name
-		w.at(2*time.Minute + 10*time.Second)
-		if n := w.startedSince("minute", 0); n < 9 {
-			t.Errorf("%d ticks, want one a second now", n)
-		}
 	})
 }

@@ -27,9 +27,9 @@ func TestFilesThatTheTableNamesAreReadToABound(t *testing.T) {
 	}
 }
 
-func TestAJobWithoutEndIsRefused(t *testing.T) {
+func TestATimerWithoutEndIsRefused(t *testing.T) {
 	t.Parallel()
-	if _, err := new(app).readJob("/dev/zero"); err == nil || err.Error() != "/dev/zero is larger than 64 KiB" {
+	if _, err := new(app).readSource("/dev/zero", "timer"); err == nil || err.Error() != "/dev/zero is larger than 64 KiB" {
 		t.Errorf("error %v", err)
 	}
 }

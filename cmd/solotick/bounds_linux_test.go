@@ -84,18 +84,6 @@ func (b *bounds) replicas() {
 	})
 }
 
-func (b *bounds) dynamicJobs() {
-	var ticks []string
-	for i := range 10 {
-		ticks = append(ticks, fmt.Sprintf(`"%d 3 1 1 *"`, i))
-	}
-	b.write(service.MaxJobs, func(i int) []any {
-		job := fmt.Sprintf(`{"schedule":[%s],"http":{"url":%q,"body":"`, strings.Join(ticks, ","), b.app)
-		return []any{"hset", boundKeys + "jobs", fmt.Sprint("dynamic", i), job + strings.Repeat("x", service.MaxJobSources/service.MaxJobs-len(job)-3) + `"}}`}
-	})
-	b.write(1, func(int) []any { return []any{"hset", boundKeys + "jobs", "@revision", service.MaxJobs} })
-}
-
 func (b *bounds) due() {
 	client := lock.NewClient(redis.UniversalOptions{Addrs: []string{b.rdb.Options().Addr}}, patience)
 	defer client.Close()
@@ -137,7 +125,6 @@ func TestAReplicaAtItsBoundsStaysWithinTheManifestsMemory(t *testing.T) {
 	defer b.rdb.Close()
 	b.history()
 	b.replicas()
-	b.dynamicJobs()
 	b.due()
 	var table strings.Builder
 	fmt.Fprintf(&table, "service: shop\nredis: {url: %q, timeout: 5s}\nlisten: \"127.0.0.1:0\"\nadmin: \"127.0.0.1:0\"\njobs:\n", s.URL())
@@ -169,10 +156,6 @@ func TestAReplicaAtItsBoundsStaysWithinTheManifestsMemory(t *testing.T) {
 		all, _ := io.ReadAll(a.Body)
 		return a.StatusCode, string(all)
 	}
-	eventually(t, "all dynamic jobs at work", func() bool {
-		_, text := get(api, "/v1/replica")
-		return strings.Count(text, `{"job":"`) == boundJobs+service.MaxJobs
-	})
 	reads := []string{"/v1/status", "/v1/runs?each=1000", "/v1/runs?limit=1000", "/v1/replicas", "/v1/jobs/job1/ticks/now", "/v1/events?limit=1000"}
 	for _, path := range reads {
 		if code, text := get(api, path); code != http.StatusOK || len(text) > 5<<20 {

@@ -48,7 +48,7 @@ jobs:
     exec: {command: ["/nowhere", "${SECRET}"], env: {TOKEN: "${SECRET}"}}
 `
 
-// madeByAPI is the definition of a dynamic job as Redis keeps it, and without the schedule that of a timer.
+// madeByAPI is the definition of a timer as Redis keeps it, after its time or schedule.
 const madeByAPI = `{%s, "http": {"url": "%s/?key=canary-made", "headers": {"Authorization": "canary-made"}, "body": "canary-made"}}`
 
 func TestNoSecretIsSeenOnAnyPath(t *testing.T) {
@@ -76,14 +76,14 @@ func TestNoSecretIsSeenOnAnyPath(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	if _, err := store.SetJob(ctx, "made", fmt.Appendf(nil, madeByAPI, `"schedule": "@every 1s"`, server.URL)); err != nil {
+	if _, err := store.SetTimer(ctx, "made", time.Now(), fmt.Appendf(nil, madeByAPI, `"schedule": "@every 1s"`, server.URL)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := store.SetTimer(ctx, "once", time.Now(), fmt.Appendf(nil, madeByAPI, `"at": "`+time.Now().Format(time.RFC3339)+`"`, server.URL)); err != nil {
 		t.Fatal(err)
 	}
 
-	for _, job := range []string{"answered", "away", "command", "made", "timer:once"} {
+	for _, job := range []string{"answered", "away", "command", "timer:made", "timer:once"} {
 		one.await("finished", "job", job, "outcome", "failed")
 	}
 	for _, job := range []string{"refused", "nowhere"} {
@@ -122,7 +122,7 @@ func TestNoSecretIsSeenOnAnyPath(t *testing.T) {
 		seen["log of "+r.await("taking ticks").text("replica")] = strings.Join(r.raw, "\n")
 	}
 	for key, value := range contents(t, client) {
-		if key != "solotick:{shop}:jobs" && !strings.HasPrefix(key, "solotick:{shop}:timer:") { // which hold the definitions, as SECURITY.md says
+		if !strings.HasPrefix(key, "solotick:{shop}:timer:") { // which hold the definitions, as SECURITY.md says
 			seen["Redis' "+key] = value
 		}
 	}

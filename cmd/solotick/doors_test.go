@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -15,8 +16,7 @@ import (
 	"github.com/solotick/solotick/sidecar/service"
 )
 
-// An app that sends its job's caller on to the admin address, and a job in Redis that calls that address on every
-// replica, drained the whole service, and did so again after each restart.
+// An app that sends its job's caller on to the admin address, and a timer in Redis that calls that address, drained the whole service, and did so again after each restart.
 func TestNoJobDrainsTheReplicaThatRunsIt(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
@@ -45,12 +45,12 @@ jobs:
 	if err != nil {
 		t.Fatal(err)
 	}
-	made := fmt.Sprintf(`{"schedule":"@every 1s","guarantee":"every-replica","http":{"url":%q}}`, drain)
-	if _, err := store.SetJob(t.Context(), "made", []byte(made)); err != nil {
+	made := fmt.Sprintf(`{"schedule":"@every 1s","http":{"url":%q}}`, drain)
+	if _, err := store.SetTimer(t.Context(), "made", time.Now(), []byte(made)); err != nil {
 		t.Fatal(err)
 	}
 
-	for _, job := range []string{"asks", "made"} {
+	for _, job := range []string{"asks", "timer:made"} {
 		r.awaitLine("that "+job+" failed", func(l line) bool {
 			return l.text("job") == job && strings.Contains(fmt.Sprint(l), "admin address, which jobs may not call")
 		})

@@ -15,9 +15,9 @@ import (
 )
 
 // Exit codes. Only the command line decides for exitUsage: its flags, their values, and the jobs that it names. Timers
-// and dynamic jobs come and go, so that one of them is not there is a problem that was found.
+// come and go, so that one of them is not there is a problem that was found.
 const (
-	exitProblem = 1 // a problem was found in a table, job or timer; a run failed; there is nothing to act on
+	exitProblem = 1 // a problem was found in a table or timer; a run failed; there is nothing to act on
 	exitUsage   = 2 // the command line is wrong, or names no job
 	exitCannot  = 3 // a file or an address cannot be used, Redis does not answer, the time is over
 )

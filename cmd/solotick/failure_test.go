@@ -10,8 +10,8 @@ import (
 
 func TestEveryRefusalHasTheExitCodeOfTheRule(t *testing.T) {
 	codes := map[service.Kind]int{
-		service.NoRun: exitProblem, service.NoFailure: exitProblem, service.NotMade: exitProblem, service.NoTimer: exitProblem,
-		service.InTable: exitProblem, service.NotAdmitted: exitProblem, service.Taken: exitProblem,
+		service.NoRun: exitProblem, service.NoFailure: exitProblem, service.NoTimer: exitProblem,
+		service.NotAdmitted: exitProblem, service.Taken: exitProblem,
 
 		service.Invalid: exitUsage, service.NoReason: exitUsage, service.Future: exitUsage, service.NoJob: exitUsage, service.EveryReplica: exitUsage,
 		service.OtherWay: exitUsage,

@@ -41,7 +41,7 @@ A pause is lost if Redis loses its data; to be sure, set suspend: true in the ta
 			return a.pause(ctx, op, jobs, f)
 		}),
 	})
-	c.Flags().BoolVar(&a.all, "all", false, "all jobs, with the dynamic ones")
+	c.Flags().BoolVar(&a.all, "all", false, "all jobs")
 	a.authorFlags(c, "status and events")
 	c.Flags().Var(&f.until, "until", "end of the pause: `time`"+timeAheadHelp+" (default: until it is resumed)")
 	c.Flags().Var(&f.span, "for", "length of the pause: `duration`, such as 90m or 2d")

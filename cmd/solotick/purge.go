@@ -12,8 +12,8 @@ func (a *app) purgeCommand() *cobra.Command {
 	c := a.outputFlag(&cobra.Command{
 		Use:   "purge --yes",
 		Short: "Remove all that Redis keeps of a service",
-		Long: `Remove all keys of a service from Redis, for good: claims, locks, history, pauses, timers and dynamic
-jobs. Without --yes, only count them.
+		Long: `Remove all keys of a service from Redis, for good: claims, locks, history, pauses and timers. Without
+--yes, only count them.
 
 Purge refuses while a replica of the service lives. End the replicas first: with --force, a live replica loses its locks
 in the middle of its runs, and forgets which ticks were fired. A purge that was cut short can be repeated.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"os"
 	"strings"
 	"time"
 
@@ -17,10 +19,12 @@ import (
 func (a *app) timerCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "timer",
-		Short: "Set, list and delete timers: requests sent once, at a given time",
-		Long: `A timer is a request that one of the replicas sends once, at a given time, to the app beside it. Redis
-keeps the timer. Setting the same id again replaces the pending timer.`,
+		Short: "Set, list and delete timers: requests sent at a given time, or by a schedule",
+		Long: `A timer is a request that one of the replicas sends to the app beside it: once, at a given time, or at
+each time of a schedule. Redis keeps the timer. Setting the same id again replaces the pending timer.`,
 		Example: `  solotick timer set -c table.yaml invoice-4711 --after 48h --url http://127.0.0.1:8080/remind
+  solotick timer set -c table.yaml user-17 --schedule '0 9 * * *' --time-zone Asia/Tokyo \
+    --url http://127.0.0.1:8080/mail
   solotick timer list -c table.yaml
   solotick timer rm -c table.yaml invoice-4711`,
 		Args: subcommand,
@@ -32,9 +36,11 @@ keeps the timer. Setting the same id again replaces the pending timer.`,
 
 // timerFlags holds the flags of a timer, under the timer's keys in JSON.
 type timerFlags struct {
-	At    string `json:"at,omitempty"`
-	After string `json:"after,omitempty"`
-	HTTP  struct {
+	At       string `json:"at,omitempty"`
+	After    string `json:"after,omitempty"`
+	Schedule string `json:"schedule,omitempty"`
+	TimeZone string `json:"timeZone,omitempty"`
+	HTTP     struct {
 		URL     string            `json:"url"`
 		Method  string            `json:"method,omitempty"`
 		Headers map[string]string `json:"headers,omitempty"`
@@ -58,10 +64,11 @@ func (a *app) timerSetCommand() *cobra.Command {
 		timeout = length{example: "5m"}
 	)
 	c := a.outputFlag(&cobra.Command{
-		Use:   "set ID {{--at TIME | --after DURATION} --url URL | -f FILE}",
-		Short: "Send a request once, at a given time",
-		Long: `One of the replicas sends the request once, at the given time or after the given duration. Setting the
-same id again replaces the pending timer. An id whose request was sent within the last day is refused.
+		Use:   "set ID {{--at TIME | --after DURATION | --schedule SCHEDULE} --url URL | -f FILE}",
+		Short: "Send a request at a given time, or by a schedule",
+		Long: `One of the replicas sends the request once, at the given time or after the given duration, or at each
+time of a schedule, as in the table. Setting the same id again replaces the pending timer. An id whose request was sent
+for the last time within the last day is refused.
 
 With -f the file holds the whole timer in JSON, as docs/api.md describes it. If its time has passed, the request is sent
 at once.`,
@@ -69,14 +76,22 @@ at once.`,
   solotick timer set -c table.yaml invoice-4711 --at 2027-03-30T08:00:00Z --url http://127.0.0.1:8080/remind \
     --header 'Content-Type: application/json' --body '{"invoice": 4711}'
   solotick timer set -c table.yaml invoice-4711 --after 2d --url http://127.0.0.1:8080/remind \
-    --body @remind.json --retry 3`,
+    --body @remind.json --retry 3
+  solotick timer set -c table.yaml user-17 --schedule '0 9 * * *' --time-zone Asia/Tokyo \
+    --url http://127.0.0.1:8080/mail`,
 		Args: oneID,
 		RunE: func(c *cobra.Command, args []string) error {
 			if file != "" {
 				return a.setTimerOf(c, args[0], file)
 			}
-			if at.given() == (after.Duration > 0) {
-				return usage("--after 48h", "a timer needs either --at or --after")
+			ways := 0
+			for _, given := range []bool{at.given(), after.Duration > 0, f.Schedule != ""} {
+				if given {
+					ways++
+				}
+			}
+			if ways != 1 {
+				return usage("--after 48h", "a timer needs one of --at, --after and --schedule")
 			}
 			if f.HTTP.URL == "" {
 				return usage("--url http://127.0.0.1:8080/path", "a timer needs --url")
@@ -106,6 +121,8 @@ at once.`,
 	flags.StringVarP(&file, "file", "f", "", "`file` with the timer, instead of the other flags; - is standard input")
 	flags.Var(&at, "at", "when: `time`"+timeAheadHelp+"; at once if it has passed")
 	flags.Var(&after, "after", "time from now: `duration`, such as 90s or 2d")
+	flags.StringVar(&f.Schedule, "schedule", "", "`schedule` by which it is sent again and again: cron or @every")
+	flags.StringVar(&f.TimeZone, "time-zone", "", "`zone` of the schedule, such as Europe/Berlin (default UTC)")
 	flags.StringVar(&f.HTTP.URL, "url", "", "`URL` on the replica's machine")
 	flags.StringVar(&f.HTTP.Method, "method", "", "`method` of the request (default POST)")
 	flags.StringArrayVar(&headers, "header", nil, "`'Name: value'` of a header; may be repeated")
@@ -133,7 +150,8 @@ func readHeaders(lines []string) (map[string]string, error) {
 
 // setTimerOf sets the timer in a file.
 func (a *app) setTimerOf(c *cobra.Command, id, file string) error {
-	for _, other := range []string{"at", "after", "url", "method", "header", "body", "timeout", "retry", "guarantee"} {
+	for _, other := range []string{"at", "after", "schedule", "time-zone", "url", "method", "header", "body", "timeout",
+		"retry", "guarantee"} {
 		if c.Flags().Changed(other) {
 			return usage("leave one of them out", "--file and --%s cannot be used together", other)
 		}
@@ -166,9 +184,12 @@ func (a *app) setTimer(ctx context.Context, op *operator, id string, source []by
 		return usage(r.Problems[0].Hint, "%s", strings.Join(texts, "; "))
 	}
 	a.warnIfNoReplica(ctx, op)
-	said := map[bool]string{true: "set", false: "replaced"}[created]
+	said, then := map[bool]string{true: "set", false: "replaced"}[created], ""
+	if t.Repeats != nil {
+		then = ", and then by its schedule"
+	}
 	return a.answer(view.NewTimer(t.ID, t.At),
-		fmt.Sprintf("%s %s: at %s, in %s", said, t.ID, formatTime(t.At), untilDue(op.now(), t.At)))
+		fmt.Sprintf("%s %s: at %s, in %s%s", said, t.ID, formatTime(t.At), untilDue(op.now(), t.At), then))
 }
 
 func (a *app) timerListCommand() *cobra.Command {
@@ -227,4 +248,45 @@ func subcommand(c *cobra.Command, args []string) error {
 		return nil
 	}
 	return unknownVerb(c, args[0])
+}
+
+// content returns the text of a flag, or that of the file after @.
+func (a *app) content(given, what string) ([]byte, error) {
+	if file, named := strings.CutPrefix(given, "@"); named {
+		return a.readSource(file, what)
+	}
+	return []byte(given), nil
+}
+
+// readSource reads a file with a timer or its body; - is standard input.
+func (a *app) readSource(file, what string) ([]byte, error) {
+	if file == standardInput && a.config == standardInput {
+		return nil, usage("-c table.yaml", "the table and the %s cannot both be standard input", what)
+	}
+	in := io.Reader(os.Stdin)
+	if file != standardInput {
+		f, err := os.Open(file)
+		if err != nil {
+			return nil, cannot("", "reading the %s: %w", what, err)
+		}
+		defer f.Close()
+		in = f
+	}
+	data, err := io.ReadAll(io.LimitReader(in, config.MaxSource+1))
+	if err != nil {
+		return nil, cannot("", "reading the %s: %w", what, err)
+	}
+	if len(data) > config.MaxSource {
+		return nil, problem("", "%s is larger than %d KiB", shownFile(file), config.MaxSource>>10)
+	}
+	return data, nil
+}
+
+// inFile shows the problems of a timer in a file, each with its line and column.
+func (a *app) inFile(file string, problems config.Problems) error {
+	for _, p := range problems {
+		p.File = shownFile(file)
+		fmt.Fprintf(a.err, "%s\n", p)
+	}
+	return problem("", "%s has %s", shownFile(file), plural(len(problems), "problem"))
 }

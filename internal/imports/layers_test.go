@@ -23,7 +23,7 @@ var layers = [...]struct{ name, files string }{
 	{"metrics", "metrics tally standings jobinfo"},
 	{"peers", "rendezvous heartbeat"},
 	{"fire", "everyreplica fire yield acquire attempt record change settle span ready try"},
-	{"look", "look takeover due deferred timers dynamic steps redisstatus"},
+	{"look", "look takeover due deferred timers steps redisstatus"},
 	{"connect", "sidecar ask reload doc"},
 }
 

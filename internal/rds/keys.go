@@ -5,14 +5,14 @@ import "strings"
 // Keys are the Redis keys of one service. The service in braces is the hash tag: all of them share one Cluster slot,
 // so that every script is legal there.
 type Keys struct {
-	Prefix, Running, Seen, DueJobs, DueTimers, Replicas, Reports, Events, Jobs, Acts string
+	Prefix, Running, Seen, DueJobs, DueTimers, Replicas, Reports, Events, Acts string
 }
 
 // NewKeys names the keys of a service.
 func NewKeys(service string) Keys {
 	p := "solotick:{" + service + "}:"
 	return Keys{Prefix: p, Running: p + "running", Seen: p + "seen", DueJobs: p + "due", DueTimers: p + "timers:due",
-		Replicas: p + "replicas", Reports: p + "reports", Events: p + "events", Jobs: p + "jobs", Acts: p + "acts"}
+		Replicas: p + "replicas", Reports: p + "reports", Events: p + "events", Acts: p + "acts"}
 }
 
 const (
@@ -20,6 +20,8 @@ const (
 	TimerJobs = "@timers"
 
 	timerPrefix = "timer:" // of the job of a single timer
+
+	occurrence = "@" // between a timer and one time of its schedule; no id has it
 )
 
 // TimerJob is the name of a timer's job in the due set, in claims and in the history.
@@ -30,6 +32,20 @@ func IsTimer(job string) bool { return strings.HasPrefix(job, timerPrefix) }
 
 // TimerID is the id of the timer that the job belongs to.
 func TimerID(job string) string { return strings.TrimPrefix(job, timerPrefix) }
+
+// OccurrenceJob is the job of one time of a timer with a schedule, in milliseconds.
+func OccurrenceJob(job string, tick int64) string { return job + occurrence + Itoa(tick) }
+
+// IsOccurrence reports whether a job is one time of a timer with a schedule.
+func IsOccurrence(job string) bool { return SeriesJob(job) != job }
+
+// SeriesJob is the job by which users know a job: of one time of a timer with a schedule, that of the timer.
+func SeriesJob(job string) string {
+	if IsTimer(job) {
+		job, _, _ = strings.Cut(job, occurrence)
+	}
+	return job
+}
 
 // History is the key of the stream that keeps the newest entries of the job's history, or of that of all timers.
 func (k Keys) History(job string) string { return k.Prefix + "history:" + ledgerJob(job) }

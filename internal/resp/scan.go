@@ -7,7 +7,7 @@ import (
 )
 
 // The limits on what a server may send. The largest answer that Solotick asks for is that of a hundred timers with
-// their requests, 6.4 MiB; a look with all that it may see has 5 MiB, and all dynamic jobs 1.2 MiB.
+// their requests, 6.4 MiB; a look with all that it may see has 5 MiB.
 const (
 	// maxBatch bounds, in bytes, the answer to one write of the client: one request, or a pipeline of them.
 	maxBatch = 8 << 20

@@ -161,7 +161,7 @@ func (w *world) once(job string, period time.Duration, least int) {
 }
 
 // TestAnUpdateAndARollbackLoseAndDoubleNothing: replicas are exchanged one by one, for newer ones and back. One version
-// reads all that the other has written: claims, runs, timers, dynamic jobs, pauses.
+// reads all that the other has written: claims, runs, timers, pauses.
 func TestAnUpdateAndARollbackLoseAndDoubleNothing(t *testing.T) {
 	run := results.Of(t, "go -C proof test ./skew")
 	root, err := rig.Root()
@@ -182,19 +182,14 @@ func TestAnUpdateAndARollbackLoseAndDoubleNothing(t *testing.T) {
 	defer w.app.Close()
 	text := fmt.Sprintf(table, redistest.Start(t).URL(), w.app.URL("second", 10*time.Millisecond), w.app.URL("long", 2500*time.Millisecond),
 		w.app.URL("held", 0))
-	made := filepath.Join(w.dir, "made.yaml")
-	for file, content := range map[string]string{w.table(): text,
-		made: fmt.Sprintf("name: made\nschedule: '@every 1s'\nmissed: all\nhttp: {url: %q}\n", w.app.URL("made", 0))} {
-		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+	if err := os.WriteFile(w.table(), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
 	}
 	names := []string{"one", "two", "three"}
 	for _, name := range names {
 		w.begin(name, "old")
 	}
 	w.run("old", "pause", "held", "--reason", "an update")
-	w.run("old", "job", "apply", "-f", made)
 	w.run("old", "timer", "set", "of-old", "--after", "10s", "--url", w.app.URL("timer:of-old", 0))
 	held := func(from time.Time) (n int) {
 		for _, r := range w.app.Seen() {
@@ -237,7 +232,6 @@ func TestAnUpdateAndARollbackLoseAndDoubleNothing(t *testing.T) {
 		}
 	}
 	w.once("second", time.Second, 8)
-	w.once("made", time.Second, 6)
 	w.once("long", 4*time.Second, 2)
 	w.once("timer:of-old", 0, 1)
 	w.once("timer:of-new", 0, 1)

@@ -16,7 +16,6 @@ import (
 // Replica is the replica that serves the API.
 type Replica interface {
 	Table() *config.Table
-	Jobs() []config.Job // the table's, and after them the dynamic ones
 	// Drain makes the replica take no more ticks. It returns when its runs or ctx have ended.
 	Drain(ctx context.Context) error
 	// Ask claims a tick for an app; the zero tick is the one next to now. It returns when the app may run it.
@@ -51,7 +50,7 @@ type api struct {
 // is bounded except the wait for a drain.
 func API(o Options) http.Handler {
 	a := &api{Options: o, operator: &service.Operator{
-		Store: o.Store, Table: o.Replica.Table, AtWork: o.Replica.Jobs, Limit: operateLimit}}
+		Store: o.Store, Table: o.Replica.Table, Limit: operateLimit}}
 	mux := http.NewServeMux()
 	for path, methods := range a.routes() {
 		mux.Handle(path, methods)
@@ -83,7 +82,7 @@ func (a *api) routes() map[string]methods {
 		"/{$}":                        {"GET": newPage().ServeHTTP},
 		"/v1/status":                  {"GET": a.shows(func(s view.Status) any { return s })},
 		"/v1/jobs":                    {"GET": a.shows(func(s view.Status) any { return s.Jobs })},
-		"/v1/jobs/{job}":              {"GET": asJSON(a.job), "PUT": asJSON(a.setJob), "DELETE": asJSON(a.deleteJob)},
+		"/v1/jobs/{job}":              {"GET": asJSON(a.job)},
 		"/v1/jobs/{job}/ticks/{tick}": {"GET": asJSON(a.tick), "POST": patient(a.claim)},
 		"/v1/jobs/{job}/trigger":      {"POST": asJSON(a.trigger)},
 		"/v1/jobs/{job}/pause":        {"POST": asJSON(a.pause)},

@@ -37,8 +37,8 @@ func (m methods) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // it comes from. A read is refused, too: a site cannot see its answer, but it costs memory. So the check, which lets
 // reads through, is shown a POST.
 //
-// guard also refuses requests of jobs. A job's request is for the app, and gets here only by the URL of a dynamic job
-// or a redirect. Otherwise a job could operate every replica that runs it.
+// guard also refuses requests of jobs. A job's request is for the app, and gets here only by its URL or a redirect.
+// Otherwise a job could operate every replica that runs it.
 func (a *api) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()

@@ -75,7 +75,7 @@ func TestAJobIsNotAnswered(t *testing.T) {
 	}
 	for _, c := range [][3]string{
 		{"POST", "/v1/drain", ""}, {"POST", "/v1/jobs/reports/trigger", ""}, {"GET", "/v1/status", ""}, {"GET", "/", ""},
-		{"PUT", "/v1/jobs/made", `{"schedule": "@daily", "http": {"url": "http://127.0.0.1/"}}`},
+		{"PUT", "/v1/timers/made", `{"schedule": "@daily", "http": {"url": "http://127.0.0.1/"}}`},
 	} {
 		for _, run := range []string{"4b06b84c-71d9-4071-8ab2-a07f5edf4dfc", ""} {
 			r := httptest.NewRequest(c[0], c[1], strings.NewReader(c[2]))
@@ -87,8 +87,8 @@ func TestAJobIsNotAnswered(t *testing.T) {
 			w.refuses(got, 403, "a job sent this request")
 		}
 	}
-	if _, sources, err := w.store.DynamicJobs(t.Context()); err != nil || len(sources) != 0 {
-		t.Errorf("jobs were made: %v, %v", sources, err)
+	if timers, err := w.store.Timers(t.Context(), 10); err != nil || len(timers) != 0 {
+		t.Errorf("timers were set: %v, %v", timers, err)
 	}
 }
 
@@ -171,8 +171,7 @@ func TestANameThatNothingCanHaveIsTheCallersMistake(t *testing.T) {
 		"%20", "a%20b", "%00", "a%0Ab", "%ff", "%7B%7D", "A", "-", "%F0%9F%98%80", "timer:a", "@timers", "a:b", long,
 	} {
 		for _, c := range [][3]string{
-			{"GET", "/v1/jobs/%s", ""}, {"DELETE", "/v1/jobs/%s", ""},
-			{"PUT", "/v1/jobs/%s", `{"schedule": "@daily", "http": {"url": "http://127.0.0.1/"}}`},
+			{"GET", "/v1/jobs/%s", ""},
 			{"POST", "/v1/jobs/%s/trigger", ""}, {"POST", "/v1/jobs/%s/pause", `{"reason": "x"}`}, {"POST", "/v1/jobs/%s/resume", ""},
 			{"GET", "/v1/runs?job=%s", ""}, {"GET", "/v1/runs?failed=true&job=%s", ""},
 			{"GET", "/v1/runs?job=timer:%s", ""},

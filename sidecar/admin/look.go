@@ -24,7 +24,8 @@ const (
 // shows answers with a part of a look.
 func (a *api) shows(part func(view.Status) any) http.HandlerFunc {
 	return asJSON(func(r *http.Request) (*answer, error) {
-		l, err := view.Read(r.Context(), a.Store, a.Replica.Table(), a.Replica.Jobs())
+		table := a.Replica.Table()
+		l, err := view.Read(r.Context(), a.Store, table, table.Jobs)
 		if err != nil {
 			return nil, err
 		}
@@ -41,8 +42,8 @@ func (a *api) job(r *http.Request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &answer{body: view.WholeJob{Job: l.Status().Jobs[0], Target: view.Target(j), Settings: view.Settings(j),
-		Definition: view.Definition(j)}}, nil
+	whole := view.WholeJob{Job: l.Status().Jobs[0], Target: view.Target(j), Settings: view.Settings(j)}
+	return &answer{body: whole}, nil
 }
 
 // tick answers what became of a tick; "now" stands for the job as it stands.
@@ -83,7 +84,7 @@ func (a *api) self(r *http.Request) (*answer, error) {
 	if err := a.Replica.WhyIdle(); err != nil {
 		self.Ready, self.NotReady = false, err.Error()
 	}
-	for _, j := range a.Replica.Jobs() {
+	for _, j := range table.Jobs {
 		self.Jobs = append(self.Jobs, view.NewOwnJob(table, j, a.Replica.OwnRuns(j.Name), now))
 	}
 	return &answer{body: self}, nil

@@ -9,7 +9,6 @@ import (
 
 	redisserver "github.com/alicebob/miniredis/v2/server"
 
-	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/sidecar/service"
 )
 
@@ -36,27 +35,6 @@ func TestTheStatusIsThatOfTheCommandLine(t *testing.T) {
 		t.Errorf("replicas: %s", got)
 	}
 }
-
-func TestJobsMadeThroughTheAPIAreSeenWithTheTables(t *testing.T) {
-	w := newWorld(t)
-	made := w.table.Jobs[1]
-	made.Name = "made"
-	w.api = API(Options{Replica: more{w, made}, Name: "app-1", Store: w.store})
-	if got := w.ask("GET", "/v1/status", "").Body.String(); !strings.Contains(got, `{"job":"made",`) {
-		t.Errorf("status: %s", got)
-	}
-	if got := w.ask("GET", "/v1/jobs/made", ""); got.Code != 200 {
-		t.Errorf("the job: %d %s", got.Code, got.Body)
-	}
-}
-
-// more is a replica with one more job.
-type more struct {
-	*world
-	job config.Job
-}
-
-func (m more) Jobs() []config.Job { return append(m.world.Jobs()[:4:4], m.job) }
 
 func TestWhyReadsTheLedgerOnce(t *testing.T) {
 	w := newWorld(t)

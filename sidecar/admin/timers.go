@@ -67,7 +67,7 @@ func document(r *http.Request) ([]byte, error) {
 	return body, nil
 }
 
-// made returns the status of an answer: 201 if the job or timer was created, otherwise 200.
+// made returns the status of an answer: 201 if the timer was created, otherwise 200.
 func made(created bool) int {
 	if created {
 		return http.StatusCreated

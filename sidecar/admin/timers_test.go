@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/solotick/solotick/lock"
-	"github.com/solotick/solotick/sidecar/service"
 )
 
 const target = `"http": {"url": "http://127.0.0.1:8080/remind", "headers": {"Authorization": "Bearer hunter2"}, "body": "for hunter2"}`
@@ -48,10 +47,13 @@ func TestABadTimerIsRefusedWithAllItsProblems(t *testing.T) {
 		}
 	}
 	for body, want := range map[string]string{
-		`{` + target + `}`: "at or after is missing", `{"at": "2037-09-01T00:00:00Z", ` + target + `}`: "ten years", `[]`: "must be a mapping",
+		`{` + target + `}`: "at, after or schedule is missing", `{"at": "2037-09-01T00:00:00Z", ` + target + `}`: "ten years", `[]`: "must be a mapping",
 		`{"after": "1s", "http": {"url": "http://10.0.0.1/"}}`: "must be this machine",
 	} {
 		w.refuses(w.ask("PUT", "/v1/timers/one", body), 422, want)
+	}
+	if got := w.ask("PUT", "/v1/timers/one", `{"schedule": "61 * * * *", `+target+`}`).Body.String(); !strings.HasPrefix(got, `{"error":"timer \"one\": schedule `) {
+		t.Errorf("its only problem is not the error: %s", got)
 	}
 	w.refuses(w.ask("PUT", "/v1/timers/one", ""), 400, "body is missing")
 	w.refuses(w.ask("PUT", "/v1/timers/one", "after: 90s"), 400, "not JSON")
@@ -63,56 +65,24 @@ func TestABadTimerIsRefusedWithAllItsProblems(t *testing.T) {
 	w.refuses(w.ask("POST", "/v1/timers/one", `{}`), 405, "does not take")
 }
 
-func TestAJobIsMadeChangedAndDeleted(t *testing.T) {
-	w := newWorld(t)
-	const path = "/v1/jobs/made"
-	body := `{"schedule": "0 9 * * *", ` + target + `}`
-	w.says(w.ask("PUT", path, body), 201, `{"job": "made", "created": true}`)
-	w.says(w.ask("PUT", path, strings.Replace(body, "9", "10", 1)), 200, `{"job": "made", "created": false}`)
-	_, sources, err := w.store.DynamicJobs(t.Context())
-	if err != nil || !strings.Contains(string(sources["made"]), "0 10 * * *") {
-		t.Errorf("in Redis: %s, %v", sources["made"], err)
-	}
-	// The replica has not picked it up, and knows it all the same.
-	if got := w.ask("GET", path, ""); got.Code != 200 || !strings.Contains(got.Body.String(), `"schedule":"0 10 * * *"`) {
-		t.Errorf("it is shown as %d %s", got.Code, got.Body)
-	}
-	w.refuses(w.ask("POST", path+"/trigger", ""), 503, "not known to Redis")
-	w.says(w.ask("DELETE", path, ""), 200, `{"job": "made", "deleted": true}`)
-	w.refuses(w.ask("DELETE", path, ""), 404, "no job of that name")
-
-	w.refuses(w.ask("PUT", path, `{"schedule": "61 * * * *", `+target+`}`), 422, "61 is out of range")
-	w.refuses(w.ask("PUT", path, `{"schedule": "0 9 * * *", "exec": {"command": ["sh"]}}`), 422, "exec")
-	if got := w.ask("PUT", path, `{"schedule": "61 * * * *", `+target+`}`).Body.String(); !strings.HasPrefix(got, `{"error":"job \"made\": schedule `) {
-		t.Errorf("its only problem is not the error: %s", got)
-	}
-	w.refuses(w.ask("PUT", path, ""), 400, "body is missing")
-	w.refuses(w.ask("PUT", "/v1/jobs/Made", body), 422, "must be lower-case")
-	if _, sources, _ := w.store.DynamicJobs(t.Context()); len(sources) != 0 {
-		t.Errorf("made by what was refused: %v", sources)
-	}
-}
-
-// TestWhatWasSetIsReadBackWhole saves a timer and a job, deletes them and sets them again: Redis then has the same data
-// as before.
+// TestWhatWasSetIsReadBackWhole saves timers, deletes them and sets them again: Redis then has the same data as before.
 func TestWhatWasSetIsReadBackWhole(t *testing.T) {
 	w := newWorld(t)
-	w.ask("PUT", "/v1/timers/one", `{"after": "1h", "retry": {"limit": 2}, "startRetries": 0, `+target+`}`)
-	w.ask("PUT", "/v1/jobs/made", `{"name": "made", "schedule": "H 9 * * *", "timeZone": "Europe/Berlin", "jitter": "90s", `+target+`}`)
-	kept := func() (timer, job string) {
-		t.Helper()
-		source, _, err := w.store.Timer(t.Context(), "one")
-		if err != nil {
-			t.Fatal(err)
+	for id, body := range map[string]string{
+		"one":  `{"after": "1h", "retry": {"limit": 2}, "startRetries": 0, ` + target + `}`,
+		"each": `{"schedule": "H 9 * * *", "timeZone": "Europe/Berlin", ` + target + `}`,
+	} {
+		path := "/v1/timers/" + id
+		w.ask("PUT", path, body)
+		kept := func() string {
+			t.Helper()
+			source, _, err := w.store.Timer(t.Context(), id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(source)
 		}
-		_, jobs, err := w.store.DynamicJobs(t.Context())
-		if err != nil || jobs["made"] == nil {
-			t.Fatalf("%s: %v", jobs, err)
-		}
-		return string(source), string(jobs["made"])
-	}
-	timer, job := kept()
-	for _, path := range []string{"/v1/timers/one", "/v1/jobs/made"} {
+		was := kept()
 		var whole struct{ Definition json.RawMessage }
 		if err := json.Unmarshal(w.ask("GET", path, "").Body.Bytes(), &whole); err != nil || len(whole.Definition) == 0 {
 			t.Fatalf("%s has no definition: %v", path, err)
@@ -123,12 +93,9 @@ func TestWhatWasSetIsReadBackWhole(t *testing.T) {
 		if got := w.ask("PUT", path, string(whole.Definition)); got.Code != 201 {
 			t.Errorf("%s is not put back: %d %s", path, got.Code, got.Body)
 		}
-	}
-	if timerAgain, jobAgain := kept(); timerAgain != timer || jobAgain != job {
-		t.Errorf("put back is\n%s\n%s\nand was\n%s\n%s", timerAgain, jobAgain, timer, job)
-	}
-	if got := w.ask("GET", "/v1/jobs/reports", "").Body.String(); strings.Contains(got, "definition") {
-		t.Errorf("a job of the table has a definition: %s", got)
+		if again := kept(); again != was {
+			t.Errorf("put back is\n%s\nand was\n%s", again, was)
+		}
 	}
 }
 
@@ -138,15 +105,12 @@ func TestImpossibleNamesAreTheRequestsFault(t *testing.T) {
 	w := newWorld(t)
 	for _, name := range []string{"A%20B", "%00", "a%0Ab", "a%2Fb", "-", "%7B%7D", "%FF", strings.Repeat("x", 300), "a%09b", ":", "timer:"} {
 		for _, c := range [][2]string{
-			{"GET", "/v1/jobs/%s"}, {"DELETE", "/v1/jobs/%s"}, {"PUT", "/v1/jobs/%s"},
+			{"GET", "/v1/jobs/%s"},
 			{"POST", "/v1/jobs/%s/trigger"}, {"POST", "/v1/jobs/%s/pause"}, {"POST", "/v1/jobs/%s/resume"},
 			{"GET", "/v1/timers/%s"}, {"PUT", "/v1/timers/%s"}, {"DELETE", "/v1/timers/%s"}, {"GET", "/v1/runs?job=%s"},
 		} {
 			body := ""
-			switch {
-			case c == [2]string{"PUT", "/v1/jobs/%s"}:
-				body = `{"schedule": "0 9 * * *", ` + target + `}`
-			case c[0] == "PUT":
+			if c[0] == "PUT" {
 				body = `{"after": "90s", ` + target + `}`
 			}
 			path := fmt.Sprintf(c[1], name)
@@ -161,30 +125,25 @@ func TestImpossibleNamesAreTheRequestsFault(t *testing.T) {
 	}
 }
 
-func TestThereMayNotBeTooManyJobs(t *testing.T) {
+func TestThereMayNotBeTooManyTimers(t *testing.T) {
 	w := newWorld(t)
-	for n := range service.MaxJobs {
-		w.mini.HSet("solotick:{billing}:jobs", fmt.Sprintf("job-%d", n), "{}")
-	}
-	w.refuses(w.ask("PUT", "/v1/jobs/made", `{"schedule": "0 9 * * *", `+target+`}`), 507, "too many")
+	w.mini.HSet("solotick:{billing}:job:@timers", "bytes", fmt.Sprint(256<<20))
+	w.refuses(w.ask("PUT", "/v1/timers/one", `{"after": "1h", `+target+`}`), 507, "too many")
 }
 
 func TestJobsOfTheTableAreNotChanged(t *testing.T) {
 	w := newWorld(t)
-	w.refuses(w.ask("PUT", "/v1/jobs/reports", `{"schedule": "0 9 * * *", `+target+`}`), 409, `job \"reports\" is in the table`)
-	w.refuses(w.ask("DELETE", "/v1/jobs/reports", ""), 409, `job \"reports\" is in the table`)
-	if _, sources, err := w.store.DynamicJobs(t.Context()); err != nil || len(sources) != 0 {
-		t.Errorf("%v, %v", sources, err)
-	}
+	w.refuses(w.ask("PUT", "/v1/jobs/reports", `{"schedule": "0 9 * * *", `+target+`}`), 405, "does not take")
+	w.refuses(w.ask("DELETE", "/v1/jobs/reports", ""), 405, "does not take")
 }
 
-func TestSecretsOfTimersAndJobsAreNotTold(t *testing.T) {
+func TestSecretsOfTimersAreNotTold(t *testing.T) {
 	w := newWorld(t)
 	var told strings.Builder
 	for _, c := range [][3]string{
 		{"PUT", "/v1/timers/one", `{"after": "1h", ` + target + `}`}, {"GET", "/v1/timers", ""},
-		{"PUT", "/v1/jobs/made", `{"schedule": "0 9 * * *", ` + target + `}`}, {"GET", "/v1/jobs", ""}, {"GET", "/v1/status", ""},
-		{"PUT", "/v1/jobs/made", `{"schedule": "0 9 * * *", "hunter2" ` + target + `}`}, {"PUT", "/v1/jobs/made", `{"schedule": "nonsense", ` + target + `}`},
+		{"PUT", "/v1/timers/each", `{"schedule": "0 9 * * *", ` + target + `}`}, {"GET", "/v1/jobs", ""}, {"GET", "/v1/status", ""},
+		{"PUT", "/v1/timers/each", `{"schedule": "0 9 * * *", "hunter2" ` + target + `}`}, {"PUT", "/v1/timers/each", `{"schedule": "nonsense", ` + target + `}`},
 		{"PUT", "/v1/timers/one", `{"after": "never", ` + target + `}`}, {"PUT", "/v1/timers/one", `{"after": "1h", "http": {"url": "http://u:hunter2@10.0.0.1/"}}`},
 	} {
 		told.WriteString(w.ask(c[0], c[1], c[2]).Body.String())
@@ -223,6 +182,6 @@ func TestWhatIsMadeHereCallsTheAppAndNothingElse(t *testing.T) {
 	} {
 		target := `"http": {"url": "` + url + `"}}`
 		w.refuses(w.ask("PUT", "/v1/timers/one", `{"after": "1s", `+target), 422, words)
-		w.refuses(w.ask("PUT", "/v1/jobs/made", `{"schedule": "@daily", "guarantee": "every-replica", `+target), 422, words)
+		w.refuses(w.ask("PUT", "/v1/timers/each", `{"schedule": "@daily", `+target), 422, words)
 	}
 }

@@ -46,7 +46,7 @@ type world struct {
 	idle     error
 	trouble  *view.Trouble
 	own      map[string]service.Ledger
-	reads    func() // is called when the API asks for the jobs; nil = nothing is
+	reads    func() // is called when the API asks for the table; nil = nothing is
 }
 
 var morning = time.Date(2027, 3, 28, 7, 20, 0, 0, time.UTC)
@@ -78,13 +78,12 @@ func newWorld(t testing.TB) *world {
 	return w
 }
 
-func (w *world) Jobs() []config.Job {
+func (w *world) Table() *config.Table {
 	if w.reads != nil {
 		w.reads()
 	}
-	return w.table.Jobs
+	return w.table
 }
-func (w *world) Table() *config.Table            { return w.table }
 func (w *world) Drain(ctx context.Context) error { return w.drain(ctx) }
 func (w *world) Ask(_ context.Context, job string, tick time.Time, _ callback.Executor) (view.Granted, error) {
 	if w.grant == nil {

@@ -50,7 +50,7 @@ func (s *Store) As(a Author) *Store {
 type Act struct {
 	Author
 	At    time.Time // by Redis' clock
-	What  string    // the verb of the command line: pause, resume, trigger, rerun, backfill, cancel, apply, rm
+	What  string    // the verb of the command line: pause, resume, trigger, rerun, backfill, cancel
 	Jobs  []string  // one, unless All
 	Until time.Time // of a pause; zero = until it is resumed
 	Tick  time.Time // of a trigger: the one that it made; of a rerun; of a backfill: the first

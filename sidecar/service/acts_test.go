@@ -40,14 +40,9 @@ func TestEachRequestByHandIsAnAct(t *testing.T) {
 		w.Must(err)
 		_, err = s.Backfill(w.Context(), job, []time.Time{w.Tick(1), w.Tick(2)}, uuid.NewString(), false)
 		w.Must(err)
-		for _, source := range []string{"one", "one", "two"} { // the second changes nothing
-			_, err = s.SetJob(w.Context(), "another", []byte(source))
-			w.Must(err)
-		}
-		for range 2 {
-			_, err = s.DeleteJob(w.Context(), "another")
-			w.Must(err)
-		}
+		w.Must(s.Pause(w.Context(), "another", "x", time.Time{}))
+		_, err = s.Resume(w.Context(), "another")
+		w.Must(err)
 		acts, err := s.Acts(w.Context(), "", 100)
 		w.Must(err)
 		var got []string
@@ -57,7 +52,7 @@ func TestEachRequestByHandIsAnAct(t *testing.T) {
 				w.Errorf("%s at %s, and it is %s", told(a), a.At, w.Now())
 			}
 		}
-		want := []string{"anna@ops rm another 0 incident 7", "anna@ops apply another 0 incident 7", "anna@ops apply another 0 incident 7",
+		want := []string{"anna@ops resume another 0 incident 7", "anna@ops pause another 0 x",
 			"anna@ops backfill job 2 incident 7", "anna@ops trigger job 0 incident 7", "anna@ops resume job 0 incident 7", "anna@ops pause job 0 migration"}
 		for i := range want {
 			want[i] = strings.Replace(want[i], " job ", " "+job+" ", 1)
@@ -65,11 +60,11 @@ func TestEachRequestByHandIsAnAct(t *testing.T) {
 		if !slices.Equal(got, want) {
 			w.Fatalf("the acts are %q\nwant %q", got, want)
 		}
-		if !acts[6].Until.Equal(until) || !acts[4].Tick.Equal(d.Tick) || !acts[3].Tick.Equal(w.Tick(1).Truncate(time.Millisecond)) {
-			w.Errorf("pause until %s, trigger of %s, backfill from %s", acts[6].Until, acts[4].Tick, acts[3].Tick)
+		if !acts[5].Until.Equal(until) || !acts[3].Tick.Equal(d.Tick) || !acts[2].Tick.Equal(w.Tick(1).Truncate(time.Millisecond)) {
+			w.Errorf("pause until %s, trigger of %s, backfill from %s", acts[5].Until, acts[3].Tick, acts[2].Tick)
 		}
 		acts, err = s.Acts(w.Context(), "another", 2)
-		if err != nil || len(acts) != 2 || acts[0].What != "rm" || acts[1].What != "apply" {
+		if err != nil || len(acts) != 2 || acts[0].What != "resume" || acts[1].What != "pause" {
 			w.Errorf("of one job: %+v, %v", acts, err)
 		}
 	})
@@ -153,8 +148,6 @@ func TestActsHaveABoundAndAreNotWorthAFailedRequest(t *testing.T) {
 		w.Must(w.Admin.Set(w.Context(), actsKey, "no stream", 0).Err()) // to which nothing can be added, as when memory is full
 		w.Must(s.Pause(w.Context(), job, "all the same", time.Time{}))
 		_, err := s.Trigger(w.Context(), job, uuid.NewString())
-		w.Must(err)
-		_, err = s.SetJob(w.Context(), "another", []byte("one"))
 		w.Must(err)
 		if note := w.Field("paused"); !strings.HasSuffix(note, " all the same\nanna@ops") {
 			w.Errorf("the note is %q", note)

@@ -13,15 +13,14 @@ import (
 )
 
 var (
-	// ErrTooMany is wrapped by the error of a request that would exceed a limit of the service: on timers, on jobs, or
-	// on requests by hand.
+	// ErrTooMany is wrapped by the error of a request that would exceed a limit of the service: on timers, or on
+	// requests by hand.
 	ErrTooMany = errors.New("there are too many")
 
 	errTooLarge = fmt.Errorf("its source has more than %d bytes", MaxSource)
 )
 
-// MaxSource bounds what Redis keeps of a timer or a dynamic job, in bytes: while a script handles it, all other clients
-// wait.
+// MaxSource bounds what Redis keeps of a timer, in bytes: while a script handles it, all other clients wait.
 const MaxSource = 64 << 10
 
 // change repeats a request to set or delete something, which its verb tells, until Redis answers it or ctx ends. If the
@@ -33,14 +32,14 @@ const MaxSource = 64 << 10
 // before it sends the next copy, and before it returns: at most until two timeouts after the end of ctx. So a second
 // copy is then the only one left. If the first copy had its effect, Redis knows the request by its id.
 func (s *Store) change(ctx context.Context, sc *rds.Script, verb, what string, bad error,
-	copied func(request string, try int, until int64) (keys []string, args []any)) (code string, n int64, err error) {
+	copied func(request string, try int, until int64) (keys []string, args []any)) (answer []any, err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("%s %s: %w", map[string]string{"set": "setting", "delete": "deleting"}[verb], what, err)
 		}
 	}()
 	if bad != nil {
-		return "", 0, bad
+		return nil, bad
 	}
 	window := 2 * s.redis.Timeout() // as long as a request can take to be sent and answered
 	request := uuid.NewString()
@@ -68,25 +67,24 @@ func (s *Store) change(ctx context.Context, sc *rds.Script, verb, what string, b
 			last = err
 			// Half a timeout more allows for errors in the estimate of Redis' clock.
 			if !s.redis.Outlast(sent + window + s.redis.Timeout()/2) {
-				return "", 0, fmt.Errorf("%w: %w", lock.ErrNoAnswer, err)
+				return nil, fmt.Errorf("%w: %w", lock.ErrNoAnswer, err)
 			}
 		}
 	}
-	return "", 0, fmt.Errorf("%w: %w", lock.ErrNoAnswer, rds.GaveUp(ctx, last))
+	return nil, fmt.Errorf("%w: %w", lock.ErrNoAnswer, rds.GaveUp(ctx, last))
 }
 
-// changed reads the answer {code, now, number}.
-func changed(parts []any) (code string, n int64, err error) {
-	code, _ = parts[0].(string)
-	last := parts[len(parts)-1]
-	switch code {
-	case string(lock.Fired):
-		return "", 0, ErrTimerFired
-	case "FULL":
-		return "", 0, ErrTooMany
-	case "LARGE":
-		return "", 0, fmt.Errorf("%w: their definitions would have more than %d bytes together", ErrTooMany, last)
+// changed reads the answer {code, now, number ..}.
+func changed(parts []any) ([]any, error) {
+	switch {
+	case len(parts) < 3:
+		return nil, rds.Unexpected(parts)
+	case parts[0] == string(lock.Fired):
+		return nil, ErrTimerFired
+	case parts[0] == "FULL":
+		return nil, ErrTooMany
+	case parts[0] == "LARGE":
+		return nil, fmt.Errorf("%w: their definitions would have more than %d bytes together", ErrTooMany, parts[2])
 	}
-	n, err = rds.Integer(last)
-	return code, n, err
+	return parts, nil
 }

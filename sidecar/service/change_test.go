@@ -25,8 +25,6 @@ type change struct {
 var changes = []change{
 	{"a timer is set", service.TimerSHA, setX, deleteX, hasX},
 	{"a timer is deleted", service.TimerSHA, deleteX, setX, func(r *redisworld.Replica) bool { return !hasX(r) }},
-	{"a job is set", service.DynamicSHA, setJ, deleteJ, hasJ},
-	{"a job is deleted", service.DynamicSHA, deleteJ, setJ, func(r *redisworld.Replica) bool { return !hasJ(r) }},
 }
 
 func setX(ctx context.Context, r *redisworld.Replica) (bool, error) {
@@ -36,24 +34,12 @@ func deleteX(ctx context.Context, r *redisworld.Replica) (bool, error) {
 	return r.Service.DeleteTimer(ctx, "x")
 }
 func hasX(r *redisworld.Replica) bool { return r.Source("x") != "" && len(r.World.Dues()) == 1 }
-func setJ(ctx context.Context, r *redisworld.Replica) (bool, error) {
-	return r.Service.SetJob(ctx, "j", []byte("source"))
-}
-func deleteJ(ctx context.Context, r *redisworld.Replica) (bool, error) {
-	return r.Service.DeleteJob(ctx, "j")
-}
-func hasJ(r *redisworld.Replica) bool {
-	r.World.Helper()
-	_, jobs, err := r.Service.DynamicJobs(r.World.Context())
-	r.World.Must(err)
-	return len(jobs) == 1
-}
 
 // prepare makes Redis know the scripts, and leaves it so that the change is one.
 func prepare(w *redisworld.World, c change) {
 	w.Helper()
 	r := w.Replica("warm")
-	for _, act := range []func(context.Context, *redisworld.Replica) (bool, error){setX, setJ, deleteX, deleteJ, c.undo} {
+	for _, act := range []func(context.Context, *redisworld.Replica) (bool, error){setX, deleteX, c.undo} {
 		_, err := act(w.Context(), r)
 		w.Must(err)
 	}
@@ -257,7 +243,6 @@ func TestTimersAreDeletedAndRunToTheirEndWhenRedisMemoryIsFull(t *testing.T) {
 		a := w.Replica("a")
 		a.Sets("y", w.Tick(0), "source", true)
 		l, _ := a.Wins(a.ClaimOf(a.Sees()))
-		a.SetsJob("j", "source", true)
 		w.Must(w.Admin.ConfigSet(w.Context(), "maxmemory", "1").Err())
 		before := w.Dump()
 		// The caller gives up while the request is under way: the request ends with its answer, however late.
@@ -283,7 +268,6 @@ func TestTimersAreDeletedAndRunToTheirEndWhenRedisMemoryIsFull(t *testing.T) {
 		if a.Source("y") != "" || a.Source("x") != "" {
 			w.Errorf("left: %s", w.Dump())
 		}
-		a.DeletesJob("j", true)
 	}, "--maxmemory-policy", "noeviction")
 }
 

@@ -21,11 +21,11 @@ const AnyJob = "*"
 const RunBegan = "+"
 
 // Listen receives the nudges of the service's replicas until ctx ends. It calls due with the name of a job that was
-// paused or resumed. It calls due with "" when something became due now or the dynamic jobs were changed; the next Look
-// tells which. It calls due with AnyJob each time that the subscription is established, at first and after its
-// connection was lost, and with RunBegan when a run has begun. It calls claimed with each claim of a table's tick,
-// unless claims wait for replicas of Redis: a failover could forget the claim. If a run is being replaced, Listen has
-// its keeper ask at once. A lost nudge, as when Redis is away, costs only the time until the next Look, or a question.
+// paused or resumed. It calls due with "" when something became due now; the next Look tells what. It calls due with
+// AnyJob each time that the subscription is established, at first and after its connection was lost, and with RunBegan
+// when a run has begun. It calls claimed with each claim of a table's tick, unless claims wait for replicas of Redis: a
+// failover could forget the claim. If a run is being replaced, Listen has its keeper ask at once. A lost nudge, as when
+// Redis is away, costs only the time until the next Look, or a question.
 func (s *Store) Listen(ctx context.Context, due func(job string), claimed func(lock.Heard)) {
 	for try := 0; ; try++ {
 		if s.hear(ctx, due, claimed) {
@@ -84,8 +84,6 @@ func (s *Store) hear(ctx context.Context, due func(job string), claimed func(loc
 			switch what, about, _ := strings.Cut(m.Payload, " "); what {
 			case "stop":
 				s.Locks.CheckLeases(about)
-			case "jobs":
-				due("")
 			case "run":
 				due(RunBegan)
 				if claim, ok := lock.ParseHeard(about); ok && s.redis.WaitReplicas() == 0 {

@@ -2,9 +2,8 @@ package service
 
 // Hashes by which faults are aimed at scripts.
 var (
-	AskSHA     = askScript.SHA
-	PauseSHA   = pauseScript.SHA
-	CancelSHA  = cancelScript.SHA
-	TimerSHA   = timerScript.SHA
-	DynamicSHA = dynamicScript.SHA
+	AskSHA    = askScript.SHA
+	PauseSHA  = pauseScript.SHA
+	CancelSHA = cancelScript.SHA
+	TimerSHA  = timerScript.SHA
 )

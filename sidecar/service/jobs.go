@@ -13,41 +13,10 @@ import (
 	"github.com/solotick/solotick/internal/rds"
 )
 
-// Together returns the jobs of a table, in its order, and after them the dynamic jobs whose names the table does not
-// have.
-func Together(t *config.Table, dynamic []config.Job) []config.Job {
-	all := slices.Clone(t.Jobs)
-	named := map[string]bool{}
-	for _, j := range t.Jobs {
-		named[j.Name] = true
-	}
-	for _, j := range dynamic {
-		if !named[j.Name] {
-			all = append(all, j)
-		}
-	}
-	return all
-}
-
-// Jobs returns the jobs at work on the replica. Without a replica, it returns the jobs of the table, and after
-// them, by name, those made through the API; a job whose definition only another version can read is left out. If
-// the table does not tell all its jobs, Jobs adds the jobs that run, wait, have a history or were skipped lately. Of
-// these only the name is known, and whether every replica runs them.
+// Jobs returns the jobs of the table. If the table does not tell all its jobs, Jobs adds the jobs that run, wait, have
+// a history or were skipped lately. Of these only the name is known, and whether every replica runs them.
 func (o *Operator) Jobs(ctx context.Context) ([]config.Job, error) {
-	if o.AtWork != nil {
-		return o.AtWork(), nil
-	}
-	_, sources, err := o.Store.DynamicJobs(ctx)
-	if err != nil {
-		return nil, RefusalOf(err)
-	}
-	var dynamic []config.Job
-	for _, name := range slices.Sorted(maps.Keys(sources)) {
-		if j, err := config.ParseJob(name, sources[name]); err == nil {
-			dynamic = append(dynamic, *j)
-		}
-	}
-	all := Together(o.Table(), dynamic)
+	all := slices.Clone(o.Table().Jobs)
 	if !partial(o.Table()) {
 		return all, nil
 	}
@@ -124,19 +93,7 @@ func (o *Operator) Find(ctx context.Context, name string) (config.Job, error) {
 	if err != nil {
 		return config.Job{}, err
 	}
-	j, err := find(o.Table(), jobs, name)
-	if err == nil || o.AtWork == nil {
-		return j, err
-	}
-	// The replica may not have picked up a job that was just made.
-	_, sources, failed := o.Store.DynamicJobs(ctx)
-	if failed != nil {
-		return config.Job{}, RefusalOf(failed)
-	}
-	if made, bad := config.ParseJob(name, sources[name]); bad == nil {
-		return *made, nil
-	}
-	return config.Job{}, err
+	return find(o.Table(), jobs, name)
 }
 
 // find returns the job of that name. If the table does not tell all its jobs, any name may be one: Redis knows.
@@ -200,13 +157,13 @@ func (o *Operator) Scheduled(ctx context.Context, name string) (config.Job, erro
 // Pick returns the names given, each once; a pattern such as send-* stands for all names that match it. With no names,
 // it returns those of all jobs.
 func (o *Operator) Pick(ctx context.Context, names ...string) ([]string, error) {
-	jobs, err := o.Jobs(ctx)
-	if err != nil {
-		return nil, err
-	}
 	needsAll := len(names) == 0 || slices.ContainsFunc(names, isPattern)
 	if why := o.Table().Unknown[config.Names]; needsAll && why != "" {
 		return nil, &Refusal{Kind: Partial, Message: "not all jobs are known here: " + why}
+	}
+	jobs, err := o.Jobs(ctx)
+	if err != nil {
+		return nil, err
 	}
 	if len(names) == 0 {
 		return namesOf(jobs), nil
@@ -259,21 +216,4 @@ func matching(jobs []config.Job, pattern string) ([]string, error) {
 		return nil, refuse(NoJob, "no job matches %q", pattern)
 	}
 	return names, nil
-}
-
-// notMade is the refusal of a name that no dynamic job has.
-func (o *Operator) notMade(name string) *Refusal {
-	r := refuse(NotMade, "there is no dynamic job %q", name)
-	if o.AtWork != nil {
-		r.Hint = Near(name, o.AtWork())
-	}
-	return r
-}
-
-// Changeable refuses the name of a job of the table, which can only be changed in the table.
-func (o *Operator) Changeable(name string) error {
-	if slices.ContainsFunc(o.Table().Jobs, func(j config.Job) bool { return j.Name == name }) {
-		return refuse(InTable, "job %q is in the table, and changes there alone", name)
-	}
-	return nil
 }

@@ -7,21 +7,6 @@ import (
 	"github.com/solotick/solotick/config"
 )
 
-func TestOfTwoJobsOfOneNameTheTablesCounts(t *testing.T) {
-	made := []config.Job{{Name: "aardvark", Dynamic: true}, {Name: "reports", Dynamic: true}}
-	got := ""
-	for _, j := range Together(table(t), made) {
-		got += j.Name
-		if j.Dynamic {
-			got += "*"
-		}
-		got += " "
-	}
-	if want := "reports tidy-up aardvark* "; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-}
-
 func TestAJobIsFoundByItsNameOrTheNearestIsNamed(t *testing.T) {
 	whole := table(t)
 	if j, err := find(whole, whole.Jobs, "tidy-up"); err != nil || j.Schedule == nil {
@@ -41,7 +26,7 @@ func TestAJobIsFoundByItsNameOrTheNearestIsNamed(t *testing.T) {
 
 func TestOnlyAJobWithClaimsAndAKnownScheduleIsBackfilled(t *testing.T) {
 	jobs := []config.Job{table(t).Jobs[0], {Name: "warm-cache", Guarantee: config.EveryReplica}, {Name: "unset"}}
-	o := &Operator{Table: func() *config.Table { return &config.Table{} }, AtWork: func() []config.Job { return jobs }}
+	o := &Operator{Table: func() *config.Table { return &config.Table{Jobs: jobs} }}
 	if j, err := o.Scheduled(t.Context(), "reports"); err != nil || j.Name != "reports" {
 		t.Errorf("%+v, %v", j, err)
 	}
@@ -62,7 +47,7 @@ func TestOnlyAJobWithClaimsAndAKnownScheduleIsBackfilled(t *testing.T) {
 
 func TestEachJobIsPickedOnce(t *testing.T) {
 	whole := table(t)
-	o := &Operator{Table: func() *config.Table { return whole }, AtWork: func() []config.Job { return whole.Jobs }}
+	o := &Operator{Table: func() *config.Table { return whole }}
 	for want, names := range map[string][]string{"tidy-up reports": {"tidy-up", "reports", "tidy-up"}, "reports tidy-up": nil} {
 		picked, err := o.Pick(t.Context(), names...)
 		if got := strings.Join(picked, " "); err != nil || got != want {

@@ -18,10 +18,9 @@ import (
 
 // Operator carries out requests by hand. The error of each of its methods is a *Refusal.
 type Operator struct {
-	Store  *Store
-	Table  func() *config.Table // in force on the replica, or else given on the command line
-	AtWork func() []config.Job  // the jobs at work on the replica; nil: there is no replica
-	Limit  time.Duration        // how long a request is repeated if its answer was lost
+	Store *Store
+	Table func() *config.Table // in force on the replica, or else given on the command line
+	Limit time.Duration        // how long a request is repeated if its answer was lost
 }
 
 // As returns an Operator whose requests have that author.
@@ -226,43 +225,12 @@ func (o *Operator) Backfill(ctx context.Context, job string, ticks []time.Time, 
 	})
 }
 
-// SetJob keeps a dynamic job for all replicas. created tells that there was none of that name.
-func (o *Operator) SetJob(ctx context.Context, j *config.Job) (created bool, err error) {
-	if err := o.Changeable(j.Name); err != nil {
-		return false, err
-	}
-	if err := o.admits(j); err != nil {
-		return false, err
-	}
-	return ask(ctx, o, func(ctx context.Context) (bool, error) { return o.Store.SetJob(ctx, j.Name, j.Source) })
-}
-
-// admits refuses what the table does not let a job or timer from outside it do.
+// admits refuses what the table does not let a timer do.
 func (o *Operator) admits(j *config.Job) error {
 	if p := o.Table().Admits(j); p != nil {
 		return wrong(NotAdmitted, config.Problems{*p})
 	}
 	return nil
-}
-
-// DeleteJob deletes a dynamic job.
-func (o *Operator) DeleteJob(ctx context.Context, name string) error {
-	if err := o.Changeable(name); err != nil {
-		return err
-	}
-	return o.remove(ctx, name, config.IsName, o.Store.DeleteJob, o.notMade)
-}
-
-// remove takes something away, unless nothing can have that name. missing is the refusal if there is none.
-func (o *Operator) remove(ctx context.Context, name string, can func(string) bool,
-	from func(context.Context, string) (bool, error), missing func(string) *Refusal) error {
-	if can(name) {
-		removed, err := ask(ctx, o, func(ctx context.Context) (bool, error) { return from(ctx, name) })
-		if err != nil || removed {
-			return err
-		}
-	}
-	return missing(name)
 }
 
 // SetTimer keeps a timer for all replicas. created tells that no timer of that id waited.
@@ -277,8 +245,17 @@ func (o *Operator) SetTimer(ctx context.Context, id string, source []byte) (t *c
 	if err := o.admits(&t.Job); err != nil {
 		return nil, false, err
 	}
-	created, err = ask(ctx, o, func(ctx context.Context) (bool, error) {
-		return o.Store.SetTimer(ctx, id, t.At, t.Source)
+	if t.Repeats != nil && t.At.IsZero() {
+		p := config.Problem{File: "body",
+			Message: fmt.Sprintf("timer %q: its schedule has no time in the next ten years", id)}
+		return nil, false, wrong(Invalid, config.Problems{p})
+	}
+	created, err = ask(ctx, o, func(ctx context.Context) (created bool, err error) {
+		if t.Repeats == nil {
+			return o.Store.SetTimer(ctx, id, t.At, t.Source)
+		}
+		t.At, created, err = o.Store.SetSeries(ctx, id, t.At, t.Source)
+		return created, err
 	})
 	return t, created, err
 }
@@ -297,7 +274,13 @@ func (o *Operator) Timer(ctx context.Context, id string) (source []byte, at time
 
 // DeleteTimer takes back a timer that waits.
 func (o *Operator) DeleteTimer(ctx context.Context, id string) error {
-	return o.remove(ctx, id, config.IsTimerID, o.Store.DeleteTimer, noTimer)
+	if config.IsTimerID(id) {
+		removed, err := ask(ctx, o, func(ctx context.Context) (bool, error) { return o.Store.DeleteTimer(ctx, id) })
+		if err != nil || removed {
+			return err
+		}
+	}
+	return noTimer(id)
 }
 
 // noTimer is the refusal of an id under which no timer waits.

@@ -108,34 +108,20 @@ func TestTheTicksOfABackfillAreOfThePastAndNotTooMany(t *testing.T) {
 
 func TestWhatTheTableDoesNotAllowIsRefused(t *testing.T) {
 	o := &Operator{Table: func() *config.Table { return table(t) }}
-	made := func(name, url string) *config.Job {
-		j, err := config.ParseJob(name, []byte(`{"schedule": "@daily", "http": {"url": "`+url+`"}}`))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return j
+	timer, err := config.ParseTimer("made", []byte(`{"after": "1s", "http": {"url": "http://unix:/run/docker.sock:/containers/create"}}`), time.Now())
+	if err != nil {
+		t.Fatal(err)
 	}
-	const inTable = `job "reports" is in the table, and changes there alone`
-	_, err := o.SetJob(t.Context(), made("reports", "http://127.0.0.1:8080/"))
-	refused(t, err, InTable, inTable, "")
-	refused(t, o.DeleteJob(t.Context(), "reports"), InTable, inTable, "")
-
-	socket := made("made", "http://unix:/run/docker.sock:/containers/create")
-	p := o.Table().Admits(socket)
+	p := o.Table().Admits(&timer.Job)
 	if p == nil {
 		t.Fatal("the table admits any socket")
 	}
-	_, err = o.SetJob(t.Context(), socket)
-	refused(t, err, NotAdmitted, p.Message, p.Hint)
+	refused(t, o.admits(&timer.Job), NotAdmitted, p.Message, p.Hint)
 }
 
-func TestANameThatNoJobCanHaveIsRefusedWithoutRedis(t *testing.T) {
+func TestAnIDThatNoTimerCanHaveIsRefusedWithoutRedis(t *testing.T) {
 	o := &Operator{Table: func() *config.Table { return table(t) }}
-	const notMade = `there is no dynamic job "Report"`
-	refused(t, o.DeleteJob(t.Context(), "Report"), NotMade, notMade, "")
 	refused(t, o.DeleteTimer(t.Context(), "-x"), NoTimer, `no timer "-x" waits`, "")
-	o.AtWork = func() []config.Job { return o.Table().Jobs }
-	refused(t, o.DeleteJob(t.Context(), "Report"), NotMade, notMade, `did you mean "reports"?`)
 }
 
 func TestATriggerIsAskedForWithAUUID(t *testing.T) {

@@ -22,13 +22,11 @@ const (
 	Invalid                  // the request contradicts itself, the clock or the format
 	NoReason                 // a pause has no reason
 	Future                   // a backfill ends after now
-	NotAdmitted              // the table does not let a job or timer send such a request
+	NotAdmitted              // the table does not let a timer send such a request
 	NoRun                    // the job has no such run, or none at all
 	NoFailure                // no tick of the job failed
 	NoJob                    // there is no job of that name
-	NotMade                  // there is no dynamic job of that name
 	NoTimer                  // no timer of that id waits
-	InTable                  // a job of the table can only be changed in the table
 	EveryReplica             // a job with this guarantee cannot be run by request
 	OtherWay                 // the app asks for the job's ticks by itself, or none can
 	Partial                  // the table at hand does not tell all that the request needs
@@ -41,7 +39,7 @@ type Refusal struct {
 	Subject  string          // the name of the job or id of the timer, where the caller's hint may need it
 	Message  string          // what is wrong
 	Hint     string          // what to do about it; "" where that depends on who asks
-	Problems config.Problems // all that is wrong with the definition of a job or timer
+	Problems config.Problems // all that is wrong with the definition of a timer
 	Err      error           // the error of the request to Redis; nil if none was sent
 }
 

@@ -221,6 +221,25 @@ func (s *Store) Heartbeats(ctx context.Context) ([]Replica, error) {
 	return all, nil
 }
 
+// hash reads a hash as a whole. If it has more fields or bytes than a service may have, it returns ErrTooMany with
+// them: another client wrote them, and what they would be parsed to could fill the memory.
+func (s *Store) hash(ctx context.Context, key string, most, bytes int) (map[string]string, error) {
+	fields, err := onServer(ctx, s, func(ctx context.Context, rdb redis.UniversalClient) (map[string]string, error) {
+		return rdb.HGetAll(ctx, key).Result()
+	})
+	if err != nil {
+		return nil, err // what came before a bound was met is no part of an answer
+	}
+	n, size := len(fields), 0
+	for _, value := range fields {
+		size += len(value)
+	}
+	if n > most || size > bytes {
+		err = fmt.Errorf("%w: %d of %d bytes, and a service may have %d of %d bytes", ErrTooMany, n, size, most, bytes)
+	}
+	return fields, err
+}
+
 func byName(a, b Replica) int { return cmp.Compare(a.Name, b.Name) }
 
 func parseReplica(name, text string) (Replica, error) {

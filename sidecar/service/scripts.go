@@ -15,12 +15,12 @@ var (
 	cancelSource string
 	//go:embed timer.lua
 	timerSource string
-	//go:embed dynamic.lua
-	dynamicSource string
+	//go:embed spring.lua
+	springSource string
 
-	askScript     = rds.NewScript(askSource, rds.WhatIsDone)
-	pauseScript   = rds.NewScript(pauseSource, rds.WhatIsDone)
-	cancelScript  = rds.NewScript(cancelSource, rds.WhatIsDone)
-	timerScript   = rds.NewScript(timerSource, rds.WhatIsDone)
-	dynamicScript = rds.NewScript(dynamicSource, rds.WhatIsDone)
+	askScript    = rds.NewScript(askSource, rds.WhatIsDone)
+	pauseScript  = rds.NewScript(pauseSource, rds.WhatIsDone)
+	cancelScript = rds.NewScript(cancelSource, rds.WhatIsDone)
+	timerScript  = rds.NewScript(timerSource, rds.WhatIsDone)
+	springScript = rds.NewScript(springSource, rds.Unconfirmed)
 )

@@ -22,7 +22,6 @@ type Snapshot struct {
 	// Undecodable is how many members of timers were skipped, because another version wrote them.
 	Undecodable, UndecodableRuns int64
 
-	Jobs int64 // revision of the dynamic jobs; it grows with every change, and is 0 if there never was one
 	// Born is when the ledger that all timers share was made; zero when Redis knows none. If Register answered another
 	// time for TimerJobs, Redis has lost its data since. The replica should then register all jobs again soon: until
 	// then each job may lose ticks.
@@ -30,8 +29,8 @@ type Snapshot struct {
 }
 
 // Look reads Redis' time, the runs, all due members, and when the next ones come due. It also reads when Redis' memory
-// begins, and the revision of the dynamic jobs. It takes one round trip, or two (see dueQueue). It reads the oldest of
-// the due timers, at most as many as timers says, and at least one.
+// begins. It takes one round trip, or two (see dueQueue). It reads the oldest of the due timers, at most as many as
+// timers says, and at least one.
 func (s *Store) Look(ctx context.Context, timers int64) (Snapshot, error) {
 	now, err := s.estimate(ctx)
 	if err != nil {
@@ -40,14 +39,13 @@ func (s *Store) Look(ctx context.Context, timers int64) (Snapshot, error) {
 	soon := now.Add(100 * time.Millisecond) // Redis may be ahead of the estimate
 	var ofJobs, ofTimers dueQueue
 	var running *redis.ZSliceCmd
-	var jobs, born fields
+	var born fields
 	at, err := s.pipelined(ctx, func(pipe redis.Pipeliner) {
 		ofJobs = askDue(ctx, pipe, s.redis.Keys.DueJobs, longestWait.Milliseconds(), maxDue)
 		ofTimers = askDueBy(ctx, pipe, s.redis.Keys.DueTimers, soon, max(timers, 1))
 		// After the due members: if a run takes one of them meanwhile, the others are seen to wait for it.
 		running = pipe.ZRangeWithScores(ctx, s.redis.Keys.Running, 0, maxRunning-1)
-		jobs = askFields(ctx, pipe, s.redis.Keys.Jobs, revision) // HGET of a missing field would be an error
-		born = askFields(ctx, pipe, s.redis.Keys.Ledger(TimerJobs), "born")
+		born = askFields(ctx, pipe, s.redis.Keys.Ledger(TimerJobs), "born") // HGET of a missing field would be an error
 	})
 	if err != nil {
 		return Snapshot{}, fmt.Errorf("looking at what runs and what is due: %w", err)
@@ -68,9 +66,8 @@ func (s *Store) Look(ctx context.Context, timers int64) (Snapshot, error) {
 	}
 	seen.Next, _ = seen.add(ofJobs, newest, at.UnixMilli())
 	seen.NextTimer, seen.Undecodable = seen.add(ofTimers, nil, at.UnixMilli())
-	dynamic, _ := jobs()
 	ledger, _ := born()
-	seen.Jobs, seen.Born = rds.Number(dynamic[revision]), readLedger(TimerJobs, ledger, at).Born
+	seen.Born = readLedger(TimerJobs, ledger, at).Born
 	return seen, nil
 }
 

@@ -1,29 +1,38 @@
--- timer: set a one-shot timer, or delete it.
+-- timer: set a timer, or delete it.
 --
 -- KEYS  1 entry of the timer  2 timers that are due, or will be  3 ledger of all timers
 -- ARGV  1 verb: set | delete  2 id of the timer  3 id of the copy: the request's uuid, and its number behind a dot
 --       4 until: after this Redis time this copy has no effect
 --       set: 5 when it comes due (ms)  6 source  7 how many timers may wait  8 channel of the nudges
---       9 how many bytes their sources may have together
+--       9 how many bytes their sources may have together  10 'series': it has a schedule
 -- returns {code, now, number}
---   set: SET, 1 if there was none of that id; FIRED: it comes too late, for a day; FULL: there are too many; LARGE: their
---     sources would have more bytes than this number
---   delete: DELETED; NONE: it does not wait, or there never was one
+--   set: SET, 1 if there was none of that id, when it comes due; FIRED: it comes too late, for a day; FULL: there are too many;
+--     LARGE: their sources would have more bytes than this number
+--   delete: DELETED; NONE: it does not wait, or there never was one; both with the newest time of its schedule that was made due
 --   STALE: this copy came too late
 -- The entry is '<due> <copy that set it> <1 if there was none> <source>'. The timer waits while the member that these make is
 -- due; after that, a replica is dealing with it. The member is new at every enqueue, as every other is. A timer leaves
--- 'fired - <copy that set it> <1 ..>' for a day (see settle), or 'deleted <request that did so> <copy that set it> <1 ..>' for
--- ten minutes. The field `bytes` of the ledger is how many bytes the sources of all entries have.
+-- 'fired - <copy that set it> <1 ..>' for a day (see settle), or 'deleted <request that did so> <copy that set it> <1 ..>
+-- <newest>' for ten minutes. The field `bytes` of the ledger is how many bytes the sources of all entries have.
+--
+-- With a schedule the entry is 'series <due> <copy that set it> <1 ..> <newest> <source>'. It waits until it ends or is deleted:
+-- spring makes each of its times due as a timer of its own, '<id>@<time>', which leaves nothing. <newest> is the last of these;
+-- 0 = none. No time up to it is made due again, whatever takes the place of the source.
 local timer, due, ledger = KEYS[1], KEYS[2], KEYS[3]
-local verb, id, copy, at, source = ARGV[1], ARGV[2], ARGV[3], ARGV[5], ARGV[6]
+local verb, id, copy, at, source, kind = ARGV[1], ARGV[2], ARGV[3], ARGV[5], ARGV[6], ARGV[10] or 'timer'
 
 local entry = redis.call('GET', timer) or ''
-local setAt, setBy, new, setTo = string.match(entry, '^(%d+) (%S+) ([01]) (.*)$')
-local mark, deletedBy, setOnce, was = string.match(entry, '^(%a+) (%S+) (%S+) ([01])$')
+local mark, deletedBy, setOnce, was, newest = string.match(entry, '^(%a+) (%S+) (%S+) ([01]) ?(%d*)$')
+local before, setAt, setBy, new, setTo = 'timer', string.match(entry, '^(%d+) (%S+) ([01]) (.*)$')
+if not setAt then
+  local series, itsAt, itsCopy, itsNew, itsNewest, itsSource = string.match(entry, '^(series) (%d+) (%S+) ([01]) (%d+) (.*)$')
+  if series then before, setAt, setBy, new, newest, setTo = series, itsAt, itsCopy, itsNew, itsNewest, itsSource end
+end
+newest = tonumber(newest) and newest or '0'
 
-local function member(ms, nonce) return ms .. ' timer:' .. id .. ' timer 1 0 0 ' .. nonce end
+local function member(of, ms, nonce) return ms .. ' timer:' .. id .. ' ' .. of .. ' 1 0 0 ' .. nonce end
 local function request(of) return string.match(of or '', '^[^.]*') end
-local waits = setAt and redis.call('ZSCORE', due, member(setAt, setBy))
+local waits = setAt and redis.call('ZSCORE', due, member(before, setAt, setBy))
 
 -- bytes is what the sources have together when this many come to them.
 local function bytes(more)
@@ -32,21 +41,25 @@ end
 local function weigh(more) redis.call('HSET', ledger, 'bytes', string.format('%d', bytes(more))) end
 
 -- Asked again, the same answer.
-if verb == 'set' and request(setBy) == request(copy) then return {'SET', now, tonumber(new)} end
-if verb == 'set' and request(setOnce) == request(copy) then return {'SET', now, tonumber(was)} end
-if verb == 'delete' and deletedBy == request(copy) then return {'DELETED', now, 0} end
+if verb == 'set' and request(setBy) == request(copy) then return {'SET', now, tonumber(new), tonumber(setAt)} end
+if verb == 'set' and request(setOnce) == request(copy) then return {'SET', now, tonumber(was), tonumber(at)} end
+if verb == 'delete' and deletedBy == request(copy) then return {'DELETED', now, tonumber(newest)} end
 if now > tonumber(ARGV[4]) then return {'STALE', now, 0} end
 
 if verb == 'delete' then
-  if not waits then return {'NONE', now, 0} end
-  redis.call('ZREM', due, member(setAt, setBy))            -- first: it is not refused when Redis' memory is full
-  redis.call('SET', timer, 'deleted ' .. request(copy) .. ' ' .. setBy .. ' ' .. new, 'PX', 600000)
+  if not waits then return {'NONE', now, tonumber(newest)} end
+  redis.call('ZREM', due, member(before, setAt, setBy))    -- first: it is not refused when Redis' memory is full
+  if string.find(id, '@', 1, true) then                    -- one time of a schedule
+    redis.call('DEL', timer)
+  else
+    redis.call('SET', timer, 'deleted ' .. request(copy) .. ' ' .. setBy .. ' ' .. new .. ' ' .. newest, 'PX', 600000)
+  end
   weigh(-#setTo)
-  return {'DELETED', now, 0}
+  return {'DELETED', now, tonumber(newest)}
 end
 
 if waits then
-  if setAt == at and setTo == source then return {'SET', now, 0} end
+  if setTo == source and (setAt == at or before == 'series') then return {'SET', now, 0, tonumber(setAt)} end
 elseif entry ~= '' and mark ~= 'deleted' then
   return {'FIRED', now, 0}
 elseif redis.call('ZCARD', due) >= tonumber(ARGV[7]) then
@@ -54,10 +67,11 @@ elseif redis.call('ZCARD', due) >= tonumber(ARGV[7]) then
 end
 local more = #source - (waits and #setTo or 0)
 if more > 0 and bytes(more) > tonumber(ARGV[9]) then return {'LARGE', now, tonumber(ARGV[9])} end
-redis.call('ZADD', due, at, member(at, copy))              -- first: should it be no sorted set, nothing is written
-if waits then redis.call('ZREM', due, member(setAt, setBy)) end
-redis.call('SET', timer, at .. ' ' .. copy .. (waits and ' 0 ' or ' 1 ') .. source)
+redis.call('ZADD', due, at, member(kind, at, copy))        -- first: should it be no sorted set, nothing is written
+if waits then redis.call('ZREM', due, member(before, setAt, setBy)) end
+local made = at .. ' ' .. copy .. (waits and ' 0 ' or ' 1 ')
+redis.call('SET', timer, kind == 'series' and 'series ' .. made .. newest .. ' ' .. source or made .. source)
 weigh(more)
 local first = redis.call('ZRANGE', due, '(' .. now, '+inf', 'BYSCORE', 'LIMIT', 0, 1)[1] -- at rest, 30 s and a second at most, replicas know when it comes due
-if tonumber(at) <= now or tonumber(at) < now + 31000 and first == member(at, copy) then redis.pcall('PUBLISH', ARGV[8], 'due') end
-return {'SET', now, waits and 0 or 1}
+if tonumber(at) <= now or tonumber(at) < now + 31000 and first == member(kind, at, copy) then redis.pcall('PUBLISH', ARGV[8], 'due') end
+return {'SET', now, waits and 0 or 1, tonumber(at)}

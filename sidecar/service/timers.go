@@ -44,6 +44,9 @@ func IsTimer(job string) bool { return rds.IsTimer(job) }
 // TimerID is the id of the timer that the job belongs to.
 func TimerID(job string) string { return rds.TimerID(job) }
 
+// SeriesJob is the job by which users know a job: of one time of a timer with a schedule, that of the timer.
+func SeriesJob(job string) string { return rds.SeriesJob(job) }
+
 // TimerState is a timer that waits.
 type TimerState struct {
 	ID string
@@ -59,6 +62,20 @@ type TimerState struct {
 // MaxTimerSources) or ErrNoAnswer. After ErrNoAnswer the timer may be set or not, and no copy of this request will set
 // it later.
 func (s *Store) SetTimer(ctx context.Context, id string, at time.Time, source []byte) (created bool, err error) {
+	_, created, err = s.setTimer(ctx, id, at, source, "timer")
+	return created, err
+}
+
+// SetSeries is SetTimer for a timer with a schedule, which its source has: the timer waits for its next time, again and
+// again, until Spring finds no other one. If the waiting timer has the same source, nothing changes. waits is the time
+// for which it waits now.
+func (s *Store) SetSeries(ctx context.Context, id string, next time.Time, source []byte) (
+	waits time.Time, created bool, err error) {
+	return s.setTimer(ctx, id, next, source, lock.Series)
+}
+
+func (s *Store) setTimer(ctx context.Context, id string, at time.Time, source []byte, kind string) (
+	waits time.Time, created bool, err error) {
 	ms := rds.Millis(at)
 	switch err = rds.OneWord("id", id); {
 	case err != nil:
@@ -67,16 +84,32 @@ func (s *Store) SetTimer(ctx context.Context, id string, at time.Time, source []
 	case len(source) > MaxSource:
 		err = errTooLarge
 	}
-	_, n, err := s.changeTimer(ctx, "set", id, err, ms, source, MaxTimers, s.redis.Keys.Events, MaxTimerSources)
-	return n == 1, err
+	parts, err := s.changeTimer(ctx, "set", id, err, ms, source, MaxTimers, s.redis.Keys.Events, MaxTimerSources, kind)
+	if err == nil && len(parts) < 4 {
+		err = rds.Unexpected(parts)
+	}
+	if err != nil {
+		return waits, false, err
+	}
+	next, err := rds.Integer(parts[3])
+	return rds.FromMillis(next), parts[2] == int64(1), err
 }
 
-// DeleteTimer takes a timer back; false if no timer of that id waits: it has fired, or there never was one. If a reply
-// is lost, DeleteTimer asks again until ctx ends; for ten minutes Redis gives the same answer. The error wraps
-// ErrNoAnswer: the timer may be deleted or not, and no copy of this request will delete it later.
+// DeleteTimer takes a timer back, and a time of its schedule that no replica has claimed yet; false if no timer of that
+// id waits: it has fired, or there never was one. If a reply is lost, DeleteTimer asks again until ctx ends; for ten
+// minutes Redis gives the same answer. The error wraps ErrNoAnswer: the timer may be deleted or not, and no copy of
+// this request will delete it later.
 func (s *Store) DeleteTimer(ctx context.Context, id string) (bool, error) {
-	code, _, err := s.changeTimer(ctx, "delete", id, rds.OneWord("id", id))
-	return code == "DELETED", err
+	parts, err := s.changeTimer(ctx, "delete", id, rds.OneWord("id", id))
+	if err != nil {
+		return false, err
+	}
+	deleted := parts[0] == "DELETED"
+	if newest, _ := parts[2].(int64); newest > 0 { // at most one time of a timer is not over
+		parts, err = s.changeTimer(ctx, "delete", rds.TimerID(rds.OccurrenceJob(TimerJob(id), newest)), nil)
+		deleted = deleted || err == nil && parts[0] == "DELETED"
+	}
+	return deleted, err
 }
 
 // Timer reads a timer that waits or that a replica is dealing with. A replica reads it between Look and its claim: if
@@ -91,11 +124,11 @@ func (s *Store) Timer(ctx context.Context, id string) (source []byte, at time.Ti
 		return nil, time.Time{}, fmt.Errorf("reading timer %q: %w", id, err)
 	}
 	text, _ := reply.(string)
-	at, _, definition, err := parseTimer(text)
+	e, err := parseTimer(text)
 	if err != nil {
 		err = fmt.Errorf("reading timer %q: %w", id, err)
 	}
-	return []byte(definition), at, err
+	return []byte(e.source), e.at, err
 }
 
 // Timers returns the timers that wait, by the time at which they come due: at most limit of them. It reads at most
@@ -114,7 +147,8 @@ func (s *Store) Timers(ctx context.Context, limit int) ([]TimerState, error) {
 	return found[:min(len(found), max(limit, 0))], nil
 }
 
-// dueTimers returns the members of the timers that come due first, including those that were handed on.
+// dueTimers returns the members of the timers that come due first, including those that were handed on, without the
+// times of schedules that have come.
 func (s *Store) dueTimers(ctx context.Context, limit int) ([]lock.Due, error) {
 	members, err := onServer(ctx, s, func(ctx context.Context, rdb redis.UniversalClient) ([]string, error) {
 		return rdb.ZRange(ctx, s.redis.Keys.DueTimers, 0, int64(max(limit, 0))+maxWaiting-1).Result()
@@ -122,7 +156,7 @@ func (s *Store) dueTimers(ctx context.Context, limit int) ([]lock.Due, error) {
 	var timers []lock.Due
 	for _, m := range members {
 		d, err := lock.ParseDue(m)
-		if err == nil && rds.IsTimer(d.Job) {
+		if err == nil && rds.IsTimer(d.Job) && !rds.IsOccurrence(d.Job) {
 			timers = append(timers, d)
 		}
 	}
@@ -131,27 +165,38 @@ func (s *Store) dueTimers(ctx context.Context, limit int) ([]lock.Due, error) {
 
 // appendTimers adds the timers among the due members that are as they were set, and were not handed on.
 func (s *Store) appendTimers(ctx context.Context, found []TimerState, members []lock.Due) ([]TimerState, error) {
-	args := []any{"mget"}
-	for _, d := range members {
-		args = append(args, s.redis.Keys.Timer(d.Job))
-	}
-	reply, err := s.redis.Do(ctx, args...)
-	texts, _ := reply.([]any)
-	if err == nil && len(texts) != len(members) {
-		err = rds.Unexpected(reply)
-	}
-	for i, v := range texts[:min(len(texts), len(members))] {
-		text, _ := v.(string)
-		if at, nonce, _, err := parseTimer(text); err == nil && nonce == members[i].Nonce {
-			found = append(found, TimerState{rds.TimerID(members[i].Job), at})
+	texts, err := s.timerEntries(ctx, members)
+	for i, text := range texts {
+		if e, err := parseTimer(text); err == nil && e.nonce == members[i].Nonce {
+			found = append(found, TimerState{rds.TimerID(members[i].Job), e.at})
 		}
 	}
 	return found, err
 }
 
-// changeTimer sets or deletes a timer. bad is why it may not; nil = it may.
-func (s *Store) changeTimer(ctx context.Context, verb, id string, bad error,
-	more ...any) (code string, n int64, err error) {
+// timerEntries reads the entries of the timers with these members.
+func (s *Store) timerEntries(ctx context.Context, members []lock.Due) ([]string, error) {
+	args := []any{"mget"}
+	for _, d := range members {
+		args = append(args, s.redis.Keys.Timer(d.Job))
+	}
+	reply, err := s.redis.Do(ctx, args...)
+	if err != nil {
+		return nil, err
+	}
+	values, _ := reply.([]any)
+	if len(values) != len(members) {
+		return nil, rds.Unexpected(reply)
+	}
+	texts := make([]string, len(values))
+	for i, v := range values {
+		texts[i], _ = v.(string)
+	}
+	return texts, nil
+}
+
+// changeTimer sets or deletes a timer, and returns the answer of the script. bad is why it may not; nil = it may.
+func (s *Store) changeTimer(ctx context.Context, verb, id string, bad error, more ...any) (parts []any, err error) {
 	k := s.redis.Keys
 	keys := []string{k.Timer(TimerJob(id)), k.DueTimers, k.Ledger(TimerJobs)}
 	copied := func(request string, try int, until int64) ([]string, []any) {
@@ -163,15 +208,32 @@ func (s *Store) changeTimer(ctx context.Context, verb, id string, bad error,
 	return s.change(ctx, timerScript, verb, fmt.Sprintf("timer %q", id), bad, copied)
 }
 
-// parseTimer reads `<due ms> <nonce of its member> <1 if there was none> <source>`, or the mark that a timer left.
-func parseTimer(text string) (at time.Time, nonce, source string, err error) {
-	f := strings.SplitN(text, " ", 4)
+// timerEntry is what Redis keeps of a timer: see timer.lua.
+type timerEntry struct {
+	at            time.Time
+	nonce, source string
+	newest        int64 // time of its schedule that was made due, in milliseconds; 0 = none
+}
+
+// parseTimer reads `<due ms> <nonce of its member> <1 if there was none> <source>`, the like of a timer with a schedule,
+// or the mark that a timer left.
+func parseTimer(text string) (timerEntry, error) {
+	entry, series := strings.CutPrefix(text, lock.Series+" ")
+	n := 4
+	if series {
+		n = 5
+	}
+	f := strings.SplitN(entry, " ", n)
 	if f[0] == "fired" || f[0] == "deleted" {
-		return at, "", "", ErrNoTimer
+		return timerEntry{}, ErrNoTimer
 	}
 	ms, err := strconv.ParseInt(f[0], 10, 64)
-	if err != nil || len(f) != 4 || len(f[3]) > MaxSource {
-		return at, "", "", fmt.Errorf("%w: %.60q", ErrBadTimer, text)
+	if err != nil || len(f) != n || len(f[n-1]) > MaxSource {
+		return timerEntry{}, fmt.Errorf("%w: %.60q", ErrBadTimer, text)
 	}
-	return rds.FromMillis(ms), f[1], f[3], nil
+	e := timerEntry{at: rds.FromMillis(ms), nonce: f[1], source: f[n-1]}
+	if series {
+		e.newest = rds.Number(f[3])
+	}
+	return e, nil
 }

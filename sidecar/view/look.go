@@ -23,8 +23,8 @@ type Store interface {
 // Look is one reading of the service's state in Redis, with the table.
 type Look struct {
 	Table    *config.Table
-	Jobs     []config.Job // the table's, and after them the dynamic ones
-	Now      time.Time    // Redis' time
+	Jobs     []config.Job
+	Now      time.Time // Redis' time
 	States   map[string]service.Ledger
 	Replicas []service.Replica
 }

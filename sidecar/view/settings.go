@@ -9,6 +9,13 @@ import (
 	"github.com/solotick/solotick/internal/text"
 )
 
+// WholeJob is a job in JSON, with what it calls or runs and its settings, in words.
+type WholeJob struct {
+	Job
+	Target   string `json:"target,omitempty"`
+	Settings string `json:"settings"`
+}
+
 // Target returns what a job calls or runs, without what may hold a secret: paths, arguments, headers and bodies. It is
 // "" if that is not known.
 func Target(j config.Job) string {
@@ -52,6 +59,5 @@ func Settings(j config.Job) string {
 	also(j.Priority > 0, fmt.Sprintf("priority %d", j.Priority))
 	also(j.Suspend, "suspend")
 	also(j.Observe, "observe")
-	also(j.Dynamic, "dynamic")
 	return strings.Join(all, "; ")
 }

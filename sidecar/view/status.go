@@ -42,7 +42,6 @@ type Job struct {
 	Job        string `json:"job"`
 	Schedule   string `json:"schedule"`
 	TimeZone   string `json:"timeZone"`
-	Dynamic    bool   `json:"dynamic"`
 	Guarantee  string `json:"guarantee"`
 	Registered bool   `json:"registered"`
 	Suspended  bool   `json:"suspended"`
@@ -189,7 +188,7 @@ func (l *Look) job(j config.Job) Job {
 	if j.Schedule != nil { // without a readable table only the name is known
 		schedule = j.Schedule.String()
 	}
-	out := Job{Job: j.Name, Schedule: schedule, TimeZone: j.TimeZone, Dynamic: j.Dynamic,
+	out := Job{Job: j.Name, Schedule: schedule, TimeZone: j.TimeZone,
 		Guarantee: string(j.Guarantee), Registered: known, Suspended: j.Suspend, Next: Stamp(l.Next(j)),
 		Running: newRuns(state.Running),
 		Health:  l.Health(j), Failures: state.Streak, FailingSince: Stamp(state.FailingSince),

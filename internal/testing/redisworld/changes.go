@@ -2,7 +2,6 @@ package redisworld
 
 import (
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/solotick/solotick/sidecar/service"
@@ -40,32 +39,4 @@ func (r *Replica) Source(id string) string {
 		r.World.Fatal(err)
 	}
 	return string(source)
-}
-
-// SetsJob sets a dynamic job, and demands the answer.
-func (r *Replica) SetsJob(name, source string, created bool) {
-	r.World.Helper()
-	if got, err := r.Service.SetJob(r.World.Context(), name, []byte(source)); got != created || err != nil {
-		r.World.Fatalf("set %q: created %t, %v; want %t", name, got, err, created)
-	}
-}
-
-// DeletesJob deletes a dynamic job, and demands the answer.
-func (r *Replica) DeletesJob(name string, want bool) {
-	r.World.Helper()
-	if got, err := r.Service.DeleteJob(r.World.Context(), name); got != want || err != nil {
-		r.World.Fatalf("delete %q: %t, %v; want %t", name, got, err, want)
-	}
-}
-
-// Jobs are the dynamic jobs as a replica reads them. It demands that a look sees the same revision.
-func (r *Replica) Jobs() (int64, string) {
-	r.World.Helper()
-	rev, sources, err := r.Service.DynamicJobs(r.World.Context())
-	r.World.Must(err)
-	seen, err := r.Service.Look(r.World.Context(), 10)
-	if err != nil || seen.Jobs != rev {
-		r.World.Errorf("a look sees revision %d, %v; want %d", seen.Jobs, err, rev)
-	}
-	return rev, fmt.Sprintf("%s", sources)
 }

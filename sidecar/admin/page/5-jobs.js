@@ -87,7 +87,7 @@ function showJobs() {
 
 function showJob(r, j) {
   const everywhere = j.guarantee === 'every-replica';
-  say(r.plan, j.schedule + (j.timeZone === 'UTC' ? '' : ' · ' + j.timeZone) + (j.dynamic ? ' · dynamic job' : ''));
+  say(r.plan, j.schedule + (j.timeZone === 'UTC' ? '' : ' · ' + j.timeZone));
   const results = j.results ?? [], bad = failing(j), last = scheduled(j);
   if (results.length > 1) {
     dress(r.outcome, 'outcome ' + look(bad[0] ?? last));

@@ -1,0 +1,98 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/solotick/solotick/internal/rds"
+	"github.com/solotick/solotick/lock"
+)
+
+// Series is a timer with a schedule that waits for a time of it, as Redis has it.
+type Series struct {
+	Of     lock.Due // its due member
+	Source []byte
+	Err    error // why it cannot be read: ErrNoTimer or ErrBadTimer; nil = it can
+
+	newest int64 // time that was made due, in milliseconds; 0 = none
+}
+
+// Series reads the timers with schedules whose members a Look has found due, at most MaxSprung of them.
+func (s *Store) Series(ctx context.Context, members []lock.Due) ([]Series, error) {
+	texts, err := s.timerEntries(ctx, members)
+	if err != nil {
+		return nil, fmt.Errorf("reading timers with schedules: %w", err)
+	}
+	all := make([]Series, len(texts))
+	for i, text := range texts {
+		e, err := timerEntry{}, ErrNoTimer // it is deleted
+		if text != "" {
+			e, err = parseTimer(text)
+		}
+		all[i] = Series{members[i], []byte(e.source), err, e.newest}
+	}
+	return all, nil
+}
+
+// MaxSprung bounds how many timers one Spring moves on: while the script runs, all other clients wait.
+const MaxSprung = 100
+
+// Sprung is the code of an answer of Spring for one timer.
+type Sprung string
+
+// The codes.
+const (
+	Became     Sprung = "DUE"
+	Overlapped Sprung = "OVERLAPPED" // the time before is not over: this one is passed over
+	Past       Sprung = "PAST"       // the time was made due before: Redis' clock was set back
+	SprungGone Sprung = "GONE"       // the timer does not wait for the time of its member any more
+)
+
+// Spring says how a timer with a schedule goes on whose time has come.
+type Spring struct {
+	Series
+	Tick   time.Time // the newest time that has come
+	Next   time.Time // for which it waits then; zero = none, it is over
+	Missed Entry     // the times before Tick, which are passed over; a Count of zero = there are none
+}
+
+// Due is the due member of the time that Spring makes due.
+func (p *Spring) Due() lock.Due {
+	d := p.Of
+	d.Tick, d.Job, d.Kind = p.Tick, rds.OccurrenceJob(p.Of.Job, rds.Millis(p.Tick)), "timer"
+	d.Age -= p.Tick.Sub(p.Of.Tick)
+	return d
+}
+
+// Spring makes times of timers with schedules due, each as a timer of its own, and has the timers wait for the next
+// times, in one step. It says what became of each. A timer that is not as Series has read it is left alone. While a time
+// of a timer is not over, it makes no other one of that timer due. After an error it may have had its effect or not.
+func (s *Store) Spring(ctx context.Context, all []Spring) ([]Sprung, error) {
+	k := s.redis.Keys
+	keys := []string{k.DueTimers, k.Ledger(TimerJobs), k.History(TimerJobs)}
+	args := []any{s.redis.History(TimerJobs)}
+	for i := range all {
+		p := &all[i]
+		var missed string
+		if p.Missed.Count > 0 {
+			missed = p.Missed.text()
+		}
+		before := k.Timer(rds.OccurrenceJob(p.Of.Job, p.newest))
+		keys = append(keys, k.Timer(p.Of.Job), k.Timer(p.Due().Job), before)
+		args = append(args, p.Of.Member(), rds.Millis(p.Tick), rds.Millis(p.Next), missed)
+	}
+	parts, err := s.redis.Call(ctx, springScript, 1, keys, args...)
+	if err == nil && len(parts) != 2+len(all) {
+		err = rds.Unexpected(parts)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("making times of timers due: %w", err)
+	}
+	codes := make([]Sprung, len(all))
+	for i := range codes {
+		code, _ := parts[2+i].(string)
+		codes[i] = Sprung(code)
+	}
+	return codes, nil
+}

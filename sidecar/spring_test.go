@@ -1,0 +1,297 @@
+package sidecar
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/internal/beat"
+	"github.com/solotick/solotick/sidecar/execute"
+	"github.com/solotick/solotick/sidecar/service"
+)
+
+// repeat sets a timer with a schedule as the API does, and returns when it comes due.
+func (w *world) repeat(id, text, more string) time.Duration {
+	w.t.Helper()
+	source := fmt.Appendf(nil, `{%s, "http": {"url": "http://127.0.0.1/"}%s}`, text, more)
+	timer, err := config.ParseTimer(id, source, time.Now())
+	w.must(err)
+	var waits time.Time
+	w.operator(func(s *service.Store) {
+		w.must(s.Sync(w.t.Context()))
+		waits, _, err = s.SetSeries(w.t.Context(), id, timer.At, timer.Source)
+		w.must(err)
+	})
+	return waits.Sub(w.origin())
+}
+
+// remove deletes a timer as the API does.
+func (w *world) remove(id string) {
+	w.t.Helper()
+	w.operator(func(s *service.Store) {
+		w.must(s.Sync(w.t.Context()))
+		if ok, err := s.DeleteTimer(w.t.Context(), id); !ok || err != nil {
+			w.t.Errorf("deleted %s: %t, %v", id, ok, err)
+		}
+	})
+}
+
+// firedAt are the times of a job that were started, each as often as it was.
+func (w *world) firedAt(job string) string {
+	by := w.started(job)
+	var all []string
+	for _, tick := range slices.SortedFunc(maps.Keys(by), time.Time.Compare) {
+		for range by[tick] {
+			all = append(all, tick.Sub(w.origin()).String())
+		}
+	}
+	return strings.Join(all, " ")
+}
+
+func (w *world) firesAt(job, want string) {
+	w.t.Helper()
+	if got := w.firedAt(job); got != want {
+		w.t.Errorf("%s was fired at %q, want %q\n%s", job, got, want, w.log())
+	}
+}
+
+// nothingLeft demands that Redis keeps no timer any more, except marks.
+func (w *world) nothingLeft() {
+	w.t.Helper()
+	for _, key := range w.redis.Keys() {
+		if text, err := w.redis.Get(key); err == nil && strings.Contains(key, ":timer:") && !strings.HasPrefix(text, "deleted ") &&
+			!strings.HasPrefix(text, "fired ") {
+			w.t.Errorf("%s is left: %s", key, text)
+		}
+	}
+	if due, _ := w.redis.ZMembers("solotick:{test}:timers:due"); len(due) > 0 {
+		w.t.Errorf("due is left: %q", due)
+	}
+	if bytes := w.redis.HGet("solotick:{test}:job:@timers", "bytes"); bytes != "0" {
+		w.t.Errorf("%s bytes are left", bytes)
+	}
+}
+
+const tenSeconds = `"schedule": "*/10 * * * * *"`
+
+func TestATimerWithAScheduleIsFiredAtEachOfItsTimesUntilItsEnd(t *testing.T) {
+	for more, again := range map[string]string{"": "", `, "guarantee": "at-least-once"`: "40s "} {
+		t.Run("at-least-once: "+fmt.Sprint(again != ""), func(t *testing.T) {
+			simulate(t, noJobs, func(w *world) {
+				for range 3 {
+					w.replica(4 * time.Second)
+				}
+				w.at(0)
+				end := w.origin().Add(2 * time.Minute).Format(time.RFC3339)
+				if at := w.repeat("a", tenSeconds+`, "end": "`+end+`"`, more); at != 10*time.Second {
+					t.Errorf("it comes due at %s", at)
+				}
+				w.at(35 * time.Second)
+				for at := 10 * time.Second; at < 40*time.Second; at += 10 * time.Second {
+					if s := w.started("timer:a")[w.origin().Add(at)]; len(s) == 1 && s[0].at.Sub(s[0].tick) > 10*time.Millisecond {
+						t.Errorf("the time at %s is fired at %s", at, s[0].at.Sub(w.origin()))
+					}
+				}
+				w.at(42 * time.Second)
+				w.holder("timer:a", 40*time.Second).disconnect(true) // its lease lasts for 15 s: the time at 50 s is passed over
+				w.at(4 * time.Minute)
+				fired := w.firedAt("timer:a")
+				if want := "10s 20s 30s 40s " + again + "1m0s 1m10s 1m20s 1m30s 1m40s 1m50s"; fired != want {
+					t.Errorf("fired at %q, want %q\n%s", fired, want, w.log())
+				}
+				w.nothingLeft()
+			})
+		})
+	}
+}
+
+// A run longer than from one time to the next has no second one beside it.
+func TestTheTimesOfATimerThatComeDuringItsRunArePassedOver(t *testing.T) {
+	simulate(t, noJobs, func(w *world) {
+		for range 3 {
+			w.replica(25 * time.Second)
+		}
+		w.at(0)
+		w.repeat("a", tenSeconds, "")
+		w.at(101 * time.Second)
+		w.firesAt("timer:a", "10s 40s 1m10s 1m40s")
+		w.expect(6, "skips_total", "@timers", "overlap")
+		w.expect(0, "missed_total", "@timers")
+		entries, err := w.replicas[0].store.Search(w.t.Context(),
+			service.Search{Jobs: []string{"timer:a"}, Outcomes: []string{"overlapped"}, Limit: 9})
+		if err != nil || len(entries) != 6 || entries[0].Count != 1 || !entries[0].Tick.Equal(w.origin().Add(90*time.Second)) ||
+			entries[0].Ended.Before(entries[0].Tick) {
+			t.Errorf("the history has %+v, %v", entries, err)
+		}
+	})
+}
+
+// One late run makes up for all times at which no replica was there.
+func TestOfTheTimesOfATimerThatNoReplicaFiredTheNewestIs(t *testing.T) {
+	simulate(t, noJobs, func(w *world) {
+		r := w.replica(time.Second)
+		w.at(0)
+		w.repeat("a", tenSeconds, "")
+		w.at(15 * time.Second)
+		r.disconnect(true)
+		w.at(44 * time.Second)
+		w.replica(time.Second)
+		w.at(75 * time.Second)
+		w.firesAt("timer:a", "10s 40s 50s 1m0s 1m10s")
+		w.expect(2, "missed_total", "@timers")
+		entries, err := r.store.History(w.t.Context(), "timer:a", 9)
+		if len(entries) == 0 { // it is away
+			entries, err = w.replicas[1].store.History(w.t.Context(), "timer:a", 9)
+		}
+		missed := slices.IndexFunc(entries, func(e service.Entry) bool { return e.Outcome == "missed" })
+		if err != nil || missed < 0 || entries[missed].Count != 2 || !entries[missed].First.Equal(w.origin().Add(20*time.Second)) ||
+			!entries[missed].Tick.Equal(w.origin().Add(30*time.Second)) {
+			t.Errorf("the history has %+v, %v", entries, err)
+		}
+	})
+}
+
+// A run under way has the request with which it began, whatever becomes of its timer.
+func TestATimerIsChangedAndDeletedWhileItsRunLives(t *testing.T) {
+	simulate(t, noJobs, func(w *world) {
+		for range 3 {
+			w.replica(0, func(r *replica) {
+				r.work = func(ctx context.Context, run execute.Run) execute.Result {
+					beat.Sleep(ctx, 4*time.Second)
+					return execute.Result{Status: execute.Succeeded}
+				}
+			})
+		}
+		w.at(0)
+		w.repeat("a", tenSeconds, "")
+		w.repeat("b", tenSeconds, "")
+		w.at(12 * time.Second)
+		if at := w.repeat("a", tenSeconds, ""); at != 20*time.Second {
+			t.Errorf("the same waits for %s", at)
+		}
+		if at := w.repeat("a", `"schedule": "*/15 * * * * *"`, ""); at != 15*time.Second {
+			t.Errorf("another waits for %s", at)
+		}
+		w.remove("b")
+		w.at(13 * time.Second)
+		if n := len(w.running()); n != 2 {
+			t.Errorf("%d runs go on, want both", n)
+		}
+		w.at(31 * time.Second)
+		w.firesAt("timer:a", "10s 15s 30s")
+		w.firesAt("timer:b", "10s")
+		w.remove("a")
+		w.at(time.Minute)
+		w.expect(4, "runs_total", "@timers", "succeeded")
+		w.nothingLeft()
+	})
+}
+
+func (w *world) running() []string {
+	members, _ := w.redis.ZMembers("solotick:{test}:running")
+	return members
+}
+
+// Deleting takes a time back that has come and that no replica has claimed: here the app is not ready.
+func TestDeletingATimerTakesItsUnclaimedTimeBack(t *testing.T) {
+	simulate(t, "maxRunning: 1"+noJobs, func(w *world) {
+		w.replica(time.Minute)
+		w.at(0)
+		w.setTimer("long", 0, "")
+		w.repeat("a", tenSeconds, "")
+		w.at(15 * time.Second)
+		due, _ := w.redis.ZMembers("solotick:{test}:timers:due")
+		if len(due) != 2 {
+			t.Errorf("due: %q", due)
+		}
+		w.remove("a")
+		w.at(2 * time.Minute)
+		w.firesAt("timer:a", "")
+		w.nothingLeft()
+	})
+}
+
+func TestManyTimersWithSchedulesAreFiredAtOneInstant(t *testing.T) {
+	long(t)
+	simulate(t, noJobs, func(w *world) {
+		for range 3 {
+			w.replica(10 * time.Millisecond)
+		}
+		w.at(0)
+		const many = 1000
+		w.operator(func(s *service.Store) {
+			w.must(s.Sync(w.t.Context()))
+			for i := range many {
+				timer, err := config.ParseTimer("x", []byte(`{`+tenSeconds+`, "http": {"url": "http://127.0.0.1/"}}`), time.Now())
+				w.must(err)
+				_, _, err = s.SetSeries(w.t.Context(), fmt.Sprint("a", i), timer.At, timer.Source)
+				w.must(err)
+			}
+		})
+		w.at(35 * time.Second)
+		late := time.Duration(0)
+		for i := range many {
+			by := w.started(fmt.Sprint("timer:a", i))
+			for at := 10 * time.Second; at <= 30*time.Second; at += 10 * time.Second {
+				s := by[w.origin().Add(at)]
+				if len(s) != 1 {
+					t.Fatalf("a%d at %s was started %d times", i, at, len(s))
+				}
+				late = max(late, s[0].at.Sub(s[0].tick))
+			}
+		}
+		if late > 2*time.Second {
+			t.Errorf("the last of them was started after %s", late)
+		}
+	})
+}
+
+// As solotick next would say, over a year with its changes of clocks.
+func TestATimerHasTheTimesOfItsScheduleOverAYear(t *testing.T) {
+	for _, text := range []string{
+		`"schedule": "30 2 * * *", "timeZone": "Europe/Berlin"`,
+		`"schedule": "15 */6 * * *", "timeZone": "America/New_York"`,
+		`"schedule": "0 0 29 2 *"`,
+		`"schedule": "@every 7h"`,
+		`"schedule": "H H * * MON-FRI", "timeZone": "Australia/Lord_Howe", "start": "2000-03-01T00:00:00Z", "end": "2000-11-01T00:00:00Z"`,
+	} {
+		t.Run(text, func(t *testing.T) {
+			simulate(t, noJobs, func(w *world) {
+				w.at(0)
+				w.repeat("a", text, "")
+				timer, err := config.ParseTimer("a", []byte(`{`+text+`, "http": {"url": "http://127.0.0.1/"}}`), time.Now())
+				w.must(err)
+				year := time.Now().Add(366 * 24 * time.Hour)
+				w.operator(func(s *service.Store) {
+					w.must(s.Sync(w.t.Context()))
+					for tick := timer.Repeats.Next(time.Now()); !tick.IsZero() && tick.Before(year); tick = timer.Repeats.Next(tick) {
+						time.Sleep(time.Until(tick))
+						w.must(s.Sync(w.t.Context()))
+						seen, err := s.Look(w.t.Context(), 9)
+						w.must(err)
+						if len(seen.Due) != 1 || !seen.Due[0].Tick.Equal(tick) {
+							t.Fatalf("at %s there is %+v", tick, seen)
+						}
+						read, err := s.Series(w.t.Context(), seen.Due)
+						w.must(err)
+						again, err := config.ParseTimer("a", read[0].Source, tick)
+						w.must(err)
+						p := springAt(read[0], again, tick)
+						codes, err := s.Spring(w.t.Context(), []service.Spring{p})
+						if err != nil || codes[0] != service.Became || !p.Tick.Equal(tick) {
+							t.Fatalf("at %s: %v, %v, %+v", tick, codes, err, p)
+						}
+						w.redis.Del("solotick:{test}:" + p.Due().Job) // it has run
+						_, err = w.redis.ZRem("solotick:{test}:timers:due", p.Due().Member())
+						w.must(err)
+					}
+				})
+			})
+		})
+	}
+}

@@ -1,0 +1,34 @@
+package view
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/solotick/solotick/sidecar/service"
+)
+
+// Timer is a pending timer in a list. Its request is not shown, because it may hold secrets.
+type Timer struct {
+	ID string `json:"id"`
+	At string `json:"at"`
+}
+
+// WholeTimer is a timer with its definition, with which it can be set again.
+type WholeTimer struct {
+	Timer
+	Definition json.RawMessage `json:"definition"`
+}
+
+// NewTimer returns a timer in JSON.
+func NewTimer(id string, at time.Time) Timer { return Timer{id, Stamp(at)} }
+
+// NewTimers returns pending timers in JSON, in their order; never null.
+func NewTimers(waiting []service.TimerState) []Timer {
+	return each(waiting, func(t service.TimerState) Timer { return NewTimer(t.ID, t.At) })
+}
+
+// DeletedTimer is the answer to the deletion of a timer.
+type DeletedTimer struct {
+	ID      string `json:"id"`
+	Deleted bool   `json:"deleted"`
+}
