@@ -353,6 +353,30 @@ func (p *player) changes() error {
 	if _, _, err := p.service.Timer(p.ctx, "y"); !errors.Is(err, service.ErrNoTimer) {
 		return fmt.Errorf("a timer that has fired: %w", err)
 	}
+	return p.repeats()
+}
+
+// repeats has a timer with a schedule come due, and deletes it.
+func (p *player) repeats() error {
+	if _, _, err := p.service.SetSeries(p.ctx, "z", time.UnixMilli(60), nil); err != nil {
+		return err
+	}
+	seen, err := p.service.Look(p.ctx, 10)
+	if err != nil || len(seen.Due) != 1 {
+		return fmt.Errorf("due of a schedule: %v, %w", seen.Due, err)
+	}
+	read, err := p.service.Series(p.ctx, seen.Due)
+	if err != nil {
+		return err
+	}
+	one := service.Spring{Series: read[0], Tick: seen.Due[0].Tick, Next: time.UnixMilli(70)}
+	one.Missed = service.Entry{Job: one.Of.Job, Outcome: lock.Missed, Count: 1}
+	if codes, err := p.service.Spring(p.ctx, []service.Spring{one}); err != nil || codes[0] != service.SprungDue {
+		return fmt.Errorf("a time of a schedule: %v, %w", codes, err)
+	}
+	if deleted, err := p.service.DeleteTimer(p.ctx, "z"); err != nil || !deleted {
+		return fmt.Errorf("deleting a schedule: %v, %w", deleted, err)
+	}
 	return nil
 }
 

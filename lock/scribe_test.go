@@ -82,6 +82,8 @@ func asked(script, key string, argv []string) string {
 		return fmt.Sprintf("%s: %s %s", strings.TrimSpace(arg(1)), arg(5), arg(4))
 	case "timer":
 		return strings.TrimSpace(fmt.Sprintf("%s %s %s", arg(1), arg(2), arg(5)))
+	case "spring":
+		return fmt.Sprintf("member %s: %s, next %s", arg(2), arg(3), arg(4))
 	}
 	return strings.Join(argv, " ")
 }
@@ -128,6 +130,8 @@ func answered(script string, reply any) string {
 		return part(0) + given(", set free ", part(2)) + given(", overlapped ", part(3))
 	case "book":
 		return part(0) + map[string]string{"1": ", counted", "0": ", counted before"}[part(2)]
+	case "spring":
+		return part(2)
 	case "timer":
 		return part(0) + map[string]string{"SET 1": ", new", "SET 0": ", in place of the other"}[part(0)+" "+part(2)]
 	}

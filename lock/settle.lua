@@ -56,11 +56,7 @@ local function forget()
   local setAt, setBy, new, source = string.match(kept, '^(%d+) (%S+) ([01]) (.*)$')
   if not setAt then return '' end
   if redis.call('ZSCORE', due, setAt .. ' ' .. job .. ' timer 1 0 0 ' .. setBy) then return '' end -- set anew, after a loss of all data
-  if string.find(job, '@', 1, true) then                   -- one time of a schedule
-    redis.call('DEL', timer)
-  else
-    redis.call('SET', timer, 'fired - ' .. setBy .. ' ' .. new, 'PX', day)
-  end
+  if string.find(job, '@', 1, true) then redis.call('DEL', timer) else redis.call('SET', timer, 'fired - ' .. setBy .. ' ' .. new, 'PX', day) end
   weigh(-#source)
   return kept
 end

@@ -38,24 +38,24 @@ var timerMutants = []mutant{
 	{"settle", "what evidence has brought back is gone in a day", "  redis.call('SET', timer, kept)\n", "  redis.call('SET', timer, kept, 'PX', day)\n"},
 	{"settle", "the source that evidence has brought back is not counted", "  weigh(#string.match(kept, '^%d+ %S+ [01] (.*)$'))\n", ""},
 	{"settle", "a timer that is due again nudges nobody", "if nudge then redis.pcall('PUBLISH', ARGV[5], 'due') end", ""},
-	{"timer", "set again, asked anew", "if verb == 'set' and request(setBy) == request(copy) then return {'SET', now, tonumber(new)} end", ""},
-	{"timer", "set again, another answer", "then return {'SET', now, tonumber(new)} end", "then return {'SET', now, 0} end"},
+	{"timer", "set again, asked anew", "if verb == 'set' and request(setBy) == request(copy) then return {'SET', now, tonumber(new), tonumber(setAt)} end", ""},
+	{"timer", "set again, another answer", "then return {'SET', now, tonumber(new), ", "then return {'SET', now, 0, "},
 	{"timer", "set again when it has fired, or was deleted",
-		"if verb == 'set' and request(setOnce) == request(copy) then return {'SET', now, tonumber(was)} end", ""},
-	{"timer", "set again when it has fired, another answer", "then return {'SET', now, tonumber(was)} end", "then return {'SET', now, 0} end"},
-	{"timer", "deleted again, another answer", "if verb == 'delete' and deletedBy == request(copy) then return {'DELETED', now, 0} end", ""},
+		"if verb == 'set' and request(setOnce) == request(copy) then return {'SET', now, tonumber(was), tonumber(at)} end", ""},
+	{"timer", "set again when it has fired, another answer", "then return {'SET', now, tonumber(was), ", "then return {'SET', now, 0, "},
+	{"timer", "deleted again, another answer", "if verb == 'delete' and deletedBy == request(copy) then return {'DELETED', now, tonumber(newest)} end", ""},
 	{"timer", "a late copy has an effect", "if now > tonumber(ARGV[4]) then return {'STALE', now, 0} end", ""},
 	{"timer", "what does not wait is deleted",
-		"if not waits then return {'NONE', now, 0} end", "if not setAt then return {'NONE', now, 0} end"},
-	{"timer", "a deleted timer is due", "redis.call('ZREM', due, member(setAt, setBy))            -- first", "-- first"},
+		"if not waits then return {'NONE'", "if not setAt then return {'NONE'"},
+	{"timer", "a deleted timer is due", "redis.call('ZREM', due, member(before, setAt, setBy))    -- first", "-- first"},
 	{"timer", "a deleted timer keeps its entry",
-		"redis.call('SET', timer, 'deleted ' .. request(copy) .. ' ' .. setBy .. ' ' .. new, 'PX', 600000)", ""},
+		"redis.call('SET', timer, 'deleted ' .. request(copy)", "redis.call('GET', 'deleted ' .. request(copy)"},
 	{"timer", "a deletion is not remembered",
-		"redis.call('SET', timer, 'deleted ' .. request(copy) .. ' ' .. setBy .. ' ' .. new, 'PX', 600000)", "redis.call('DEL', timer)"},
-	{"timer", "a deletion is remembered for ever", "new, 'PX', 600000)", "new)"},
-	{"timer", "the same is set anew", "if setAt == at and setTo == source then return {'SET', now, 0} end", ""},
-	{"timer", "another time is the same", "if setAt == at and setTo == source then", "if setTo == source then"},
-	{"timer", "another source is the same", "if setAt == at and setTo == source then", "if setAt == at then"},
+		"if string.find(id, '@', 1, true) then", "if true then"},
+	{"timer", "a deletion is remembered for ever", "newest, 'PX', 600000)", "newest)"},
+	{"timer", "the same is set anew", "if setTo == source and (setAt == at or series) then", "if false then"},
+	{"timer", "another time is the same", "setTo == source and (setAt == at or series)", "setTo == source"},
+	{"timer", "another source is the same", "setTo == source and (setAt == at or", "(setAt == at or"},
 	{"timer", "what was handed on is set anew", "entry ~= '' and mark ~= 'deleted'", "mark == 'fired'"},
 	{"timer", "what has fired is set anew", "entry ~= '' and mark ~= 'deleted'", "entry ~= '' and not mark"},
 	{"timer", "what another version has set is overwritten", "entry ~= '' and mark ~= 'deleted'", "setAt or mark == 'fired'"},
@@ -72,27 +72,74 @@ var timerMutants = []mutant{
 	{"timer", "there are fewer bytes than none",
 		"math.max((tonumber(redis.call('HGET', ledger, 'bytes')) or 0) + more, 0)",
 		"(tonumber(redis.call('HGET', ledger, 'bytes')) or 0) + more"},
-	{"timer", "a timer is not due", "redis.call('ZADD', due, at, member(at, copy))", ""},
+	{"timer", "a timer is not due", "redis.call('ZADD', due, at, member(kind, at, copy))", ""},
 	{"timer", "a timer is due at once",
-		"redis.call('ZADD', due, at, member(at, copy))", "redis.call('ZADD', due, now, member(at, copy))"},
+		"redis.call('ZADD', due, at, member(kind, at, copy))", "redis.call('ZADD', due, now, member(kind, at, copy))"},
 	{"timer", "a member is made due twice",
-		"redis.call('ZADD', due, at, member(at, copy))",
-		"redis.call('ZADD', due, at, member(at, request(copy)))"},
-	{"timer", "what was replaced is due", "if waits then redis.call('ZREM', due, member(setAt, setBy)) end", ""},
-	{"timer", "a timer has no entry", "redis.call('SET', timer, at ..", "redis.call('GET', at .."},
+		"redis.call('ZADD', due, at, member(kind, at, copy))",
+		"redis.call('ZADD', due, at, member(kind, at, request(copy)))"},
+	{"timer", "what was replaced is due", "if waits then redis.call('ZREM', due, member(before, setAt, setBy)) end", ""},
+	{"timer", "a timer has no entry", "redis.call('SET', timer, (kind ==", "redis.call('GET', (kind =="},
 	{"timer", "what was replaced counts as new", "(waits and ' 0 ' or ' 1 ')", "' 1 '"},
 	{"timer", "nobody is told", "redis.pcall('PUBLISH', ARGV[8], 'due')", ""},
 	{"timer", "all are told of what is far away", "tonumber(at) < now + 31000 and first", "first"},
-	{"timer", "all are told of what is not the next", "first == member(at, copy) then redis.pcall", "true then redis.pcall"},
+	{"timer", "all are told of what is not the next", "first == member(kind, at, copy) then redis.pcall", "true then redis.pcall"},
 	{"timer", "what was set in the place of another and deleted was new",
-		"' ' .. setBy .. ' ' .. new, 'PX', 600000",
-		"' ' .. setBy .. ' 1', 'PX', 600000"},
+		"' ' .. setBy .. ' ' .. new .. ' ' .. newest, 'PX', 600000",
+		"' ' .. setBy .. ' 1 ' .. newest, 'PX', 600000"},
 	{"timer", "what takes the place of a deleted one was there", "(waits and ' 0 ' or ' 1 ')", "(entry ~= '' and ' 0 ' or ' 1 ')"},
 	{"settle", "what was set in the place of another and has fired was new", "setBy .. ' ' .. new, 'PX', day", "setBy .. ' 1', 'PX', day"},
+	{"settle", "one time of a schedule leaves a mark", "if string.find(job, '@', 1, true) then", "if false then"},
+	{"timer", "one time of a schedule that is deleted leaves a mark", "if string.find(id, '@', 1, true) then", "if false then"},
+	{"timer", "a schedule that is set again, the same, begins anew", "(setAt == at or series)", "setAt == at"},
+	{"timer", "what is set again is told its own time", "return {'SET', now, 0, tonumber(setAt)}", "return {'SET', now, 0, tonumber(at)}"},
+	{"timer", "asked again, told its own time", "tonumber(new), tonumber(setAt)}", "tonumber(new), tonumber(at)}"},
+	{"timer", "what is set is not told its time", "waits and 0 or 1, tonumber(at)}", "waits and 0 or 1}"},
+	{"timer", "a schedule is set as a timer of one time", "(kind == 'series' and", "(kind == 'other' and"},
+	{"timer", "a schedule comes due as a timer of one time", "due, at, member(kind, at, copy))  ", "due, at, member('timer', at, copy))  "},
+	{"timer", "a schedule is not known again", "local before = series and", "local before = nil and"},
+	{"timer", "what replaces a schedule repeats its times", "newest = newest or tonumber", "newest = not series and tonumber"},
+	{"timer", "what was deleted and is set anew repeats its times", "newest = newest or tonumber(last) and last or '0'", "newest = newest or '0'"},
+	{"timer", "who deletes a schedule is not told of its newest time", "  return {'DELETED', now, tonumber(newest)}", "  return {'DELETED', now, 0}"},
+	{"timer", "who deletes it again is not told of its newest time", "then return {'DELETED', now, tonumber(newest)} end", "then return {'DELETED', now, 0} end"},
+	{"timer", "who deletes what has ended is not told of its newest time", "{'NONE', now, tonumber(newest)}", "{'NONE', now, 0}"},
+	{"spring", "another time than the one that was read", "member == at .. ' ' .. job", "member == string.match(member, '^%d+') .. ' ' .. job"},
+	{"spring", "another one than the one that was read", "' series 1 0 0 ' .. copy and", "' series 1 0 0 ' .. string.match(member, '%S+$') and"},
+	{"spring", "what is not due any more goes on", "and redis.call('ZREM', due, member) == 1 then", "and redis.call('ZREM', due, member) then"},
+	{"spring", "the time before stays due", "and redis.call('ZREM', due, member) == 1 then", "and redis.call('ZSCORE', due, member) then"},
+	{"spring", "nobody is told of what is missed", "if missed ~= '' then keep(missed) end", ""},
+	{"spring", "all are told of nothing missed", "if missed ~= '' then keep(missed) end", "keep(missed)"},
+	{"spring", "a time is made due again", "if tonumber(tick) <= tonumber(newest) then", "if false then"},
+	{"spring", "the newest time is made due again", "tonumber(tick) <= tonumber(newest)", "tonumber(tick) < tonumber(newest)"},
+	{"spring", "times are compared as texts", "tonumber(tick) <= tonumber(newest)", "tick <= newest"},
+	{"spring", "runs overlap", "redis.call('EXISTS', occurrence, before) > 0", "redis.call('EXISTS', occurrence) > 0"},
+	{"spring", "what is not over is overwritten", "redis.call('EXISTS', occurrence, before) > 0", "redis.call('EXISTS', before) > 0"},
+	{"spring", "nobody is told of what overlapped", "      keep(string.format(", "      string.len(string.format("},
+	{"spring", "what overlapped was made due", "code = 'OVERLAPPED'\n", "code, newest = 'OVERLAPPED', tick\n"},
+	{"spring", "the newest time is not noted", "code, newest, more = 'DUE', tick, more + #set - 2", "code, more = 'DUE', more + #set - 2"},
+	{"spring", "the source of a time is not counted", "'DUE', tick, more + #set - 2", "'DUE', tick, more"},
+	{"spring", "a time has no entry", "redis.call('SET', occurrence, tick", "redis.call('GET', tick"},
+	{"spring", "a time is not due", "redis.call('ZADD', due, tick, tick", "redis.call('ZSCORE', due, tick"},
+	{"spring", "a time that is late is due as if it were not", "redis.call('ZADD', due, tick, tick", "redis.call('ZADD', due, now, tick"},
+	{"spring", "what has ended is kept", "if following == '0' then ", "if false then "},
+	{"spring", "what has ended leaves no mark",
+		"redis.call('SET', timer, 'deleted - ' .. copy .. ' ' .. string.sub(set, 1, 1) .. ' ' .. newest, 'PX', 600000)", "redis.call('DEL', timer)"},
+	{"spring", "what has ended leaves its mark for ever", "newest, 'PX', 600000)", "newest)"},
+	{"spring", "what has ended forgets its newest time", "string.sub(set, 1, 1) .. ' ' .. newest, 'PX'", "string.sub(set, 1, 1) .. ' 0', 'PX'"},
+	{"spring", "what was set in the place of another and has ended was new", "'deleted - ' .. copy .. ' ' .. string.sub(set, 1, 1)", "'deleted - ' .. copy .. ' 1'"},
+	{"spring", "the source of what has ended is counted", "      more = more - #set + 2\n", ""},
+	{"spring", "the entry keeps its time", "newest .. ' ' .. following ..", "newest .. ' ' .. at .."},
+	{"spring", "the entry keeps its newest time", "'series ' .. newest ..", "'series 0' .."},
+	{"spring", "the next time does not come", "redis.call('ZADD', due, following, following", "redis.call('ZSCORE', due, following"},
+	{"spring", "the next time comes at once", "redis.call('ZADD', due, following, following", "redis.call('ZADD', due, now, following"},
+	{"spring", "no byte is counted", "if more ~= 0 then", "if false then"},
+	{"spring", "there are fewer bytes than none", "math.max(bytes + more, 0)", "bytes + more"},
+	{"spring", "the history grows for ever", "'XADD', history, 'MAXLEN', '~', ARGV[1], '*'", "'XADD', history, '*'"},
+	{"spring", "the others of a call are left out", "answer[i + 3] = code\n", "answer[i + 3] = code\n  if true then break end\n"},
 }
 
 func (s *timerScripts) named(name string) **rds.Script {
-	return map[string]**rds.Script{"timer": &s.timer, "settle": &s.settle}[name]
+	return map[string]**rds.Script{"timer": &s.timer, "spring": &s.spring, "settle": &s.settle}[name]
 }
 
 func TestEveryMutantOfTimersIsNoticed(t *testing.T) {
@@ -116,7 +163,7 @@ func TestEveryMutantOfTimersIsNoticed(t *testing.T) {
 
 // probeTimers checks what walks do not see: time, numbers and nudges.
 func probeTimers(rdb redis.UniversalClient, scripts timerScripts) (err error) {
-	w := &timerWalk{rdb: rdb, scripts: scripts, keys: rds.NewKeys("walk"), members: map[string]*shot{}}
+	w := &timerWalk{rdb: rdb, scripts: scripts, keys: rds.NewKeys("walk"), members: map[string]*shot{}, sprung: map[string]int64{}}
 	defer func() {
 		if p := recover(); p != nil {
 			broken, ok := p.(wrong)
@@ -147,6 +194,7 @@ func probeTimers(rdb redis.UniversalClient, scripts timerScripts) (err error) {
 	w.probeSizes()
 	w.probeForgetting(told)
 	w.probeMemory()
+	w.probeSchedules()
 	return nil
 }
 
@@ -312,4 +360,67 @@ func (w *timerWalk) probeMemory() {
 	w.sets("b", "q4", now, "{4}", "SET 0")
 	w.timer("delete", "b", "d2", farFuture)
 	w.sets("b", "q4.1", now, "{4}", "SET 0")
+}
+
+// probeSchedules has times of schedules come.
+func (w *timerWalk) probeSchedules() {
+	w.do("FLUSHDB")
+	now := w.now()
+	springs := func(id, copied string, at, tick, next, newest int64, missed, want string) {
+		member := w.member(&shot{id: id, at: at, copy: copied}, Series)
+		keys := []string{w.keys.DueTimers, w.keys.Ledger(rds.TimerJobs), w.keys.History(rds.TimerJobs)}
+		for _, n := range []string{id, occurrence(id, tick), occurrence(id, newest)} {
+			keys = append(keys, w.keys.Timer(rds.TimerJob(n)))
+		}
+		parts := w.parts(w.scripts.spring, keys, 3, member, tick, next, missed)
+		w.demand(parts[2] == want, "%d of %s at %d: %v, want %s", tick, id, at, parts, want)
+	}
+	history := func(want int64, last string) {
+		n, _ := w.do("XLEN", w.keys.History(rds.TimerJobs)).(int64)
+		all, _ := w.do("XREVRANGE", w.keys.History(rds.TimerJobs), "+", "-", "COUNT", 1).([]any)
+		w.demand(n == want && (n == 0 || strings.Contains(fmt.Sprint(all), last)), "the history has %d entries, the newest %v", n, all)
+	}
+	set := func(copied string, at int64, source, want string) {
+		code, n := w.timer("set", "a", copied, farFuture, at, source, 9, w.keys.Events, 100, Series)
+		w.demand(fmt.Sprint(code, " ", n, " ", w.waits) == want, "%s: %s %d %d, want %s", copied, code, n, w.waits, want)
+	}
+	score := func(member string, want int64) {
+		text, _ := w.do("ZSCORE", w.keys.DueTimers, member).(string)
+		w.demand(rds.Number(text) == want, "%s is due at %s", member, text)
+	}
+	set("q1", 9_000, "{}", "SET 1 9000")
+	springs("a", "q1", 9_000, 9_000, 10_000, 0, "", "DUE")
+	history(0, "")
+	set("q1.1", 8_000, "{}", "SET 1 10000")
+	set("q2", 8_000, "{}", "SET 0 10000")
+	springs("a", "q1", 9_000, 9_000, 10_000, 0, "", "GONE")
+	springs("a", "q1", 10_000, 10_000, 11_000, 9_000, "", "OVERLAPPED")
+	history(1, fmt.Sprintf(`{"job":"timer:a","first":10000,"tick":10000,"count":1,"outcome":"overlapped","ended":%d`, now/100_000))
+	w.do("DEL", w.keys.Timer("timer:a@9000"))
+	springs("a", "q1", 11_000, 12_000, now+60_000, 9_000, "told", "DUE")
+	history(2, "told")
+	score("12000 timer:a@12000 timer 1 0 0 q1", 12_000)
+	score(w.member(&shot{id: "a", at: now + 60_000, copy: "q1"}, Series), now+60_000)
+	set("q3", 12_000, "{3}", "SET 0 12000") // by a clock that is behind
+	springs("a", "q3", 12_000, 12_000, 13_000, 12_000, "", "PAST")
+	w.do("ZREM", w.keys.DueTimers, w.member(&shot{id: "a", at: 13_000, copy: "q3"}, Series))
+	springs("a", "q3", 13_000, 13_000, 14_000, 12_000, "", "GONE")
+	w.do("ZADD", w.keys.DueTimers, 13_000, w.member(&shot{id: "a", at: 13_000, copy: "q3"}, Series))
+	for _, stray := range []*shot{{id: "a", at: 13_001, copy: "q3"}, {id: "a", at: 13_000, copy: "q1"}} {
+		w.do("ZADD", w.keys.DueTimers, stray.at, w.member(stray, Series))
+		springs("a", stray.copy, stray.at, stray.at, 14_000, 12_000, "", "GONE")
+	}
+	for range 300 { // Redis trims it by pages of 100
+		w.do("XADD", w.keys.History(rds.TimerJobs), "*", "x", "y")
+	}
+	w.do("HSET", w.keys.Ledger(rds.TimerJobs), "bytes", 0) // its ledger was forgotten
+	springs("a", "q3", 13_000, 13_000, 0, 12_000, "", "OVERLAPPED")
+	w.demand(w.do("HGET", w.keys.Ledger(rds.TimerJobs), "bytes") == "0", "its bytes: %v", w.do("HGET", w.keys.Ledger(rds.TimerJobs), "bytes"))
+	if n, _ := w.do("XLEN", w.keys.History(rds.TimerJobs)).(int64); n > 200 {
+		w.demand(false, "the history has %d entries", n)
+	}
+	w.lasts("a", 10*time.Minute)
+	set("q3.1", 20_000, "{3}", "SET 0 20000")
+	code, n := w.timer("delete", "a", "d1", farFuture)
+	w.demand(code == "NONE" && n == 12_000, "deleted after the end: %s %d", code, n)
 }

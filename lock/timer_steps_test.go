@@ -24,7 +24,27 @@ func (w *timerWalk) step(quiet bool) bool {
 			w.ask(q, longPast)
 		})
 	}
+	for i, p := range w.springs {
+		steps = append(steps, func() {
+			all := []*spring{p}
+			w.springs = slices.Delete(w.springs, i, i+1)
+			if len(w.springs) > 0 && w.rng.IntN(2) == 0 && w.springs[0].member != p.member {
+				all = append(all, w.springs[0])
+				w.springs = w.springs[1:]
+			}
+			w.spring(all, quiet)
+			if !quiet && w.rng.IntN(8) == 0 { // a copy comes late
+				w.springs = append(w.springs, p)
+			}
+		})
+	}
 	for _, m := range w.due() {
+		if d, _ := ParseDue(m); d.Kind == Series {
+			if len(w.springs) < 4 {
+				steps = append(steps, func() { w.reads(m) })
+			}
+			continue
+		}
 		busy := slices.ContainsFunc(w.shooters, func(x *shooter) bool { return x.member == m && x.stage == asking })
 		if !busy {
 			steps = append(steps, func() {
@@ -46,7 +66,11 @@ func (w *timerWalk) step(quiet bool) bool {
 func (w *timerWalk) begin() {
 	q := &request{verb: []string{"set", "set", "delete"}[w.rng.IntN(3)], id: []string{"a", "b"}[w.rng.IntN(2)], uuid: w.name("q")}
 	q.at = rds.Itoa(1 + w.rng.Int64N(2))
-	q.source = "{\n" + q.at + "}"
+	q.source, q.kind = "{\n"+q.at+"}", "timer"
+	if w.rng.IntN(2) == 0 {
+		q.source, q.kind = "{*"+q.at+"}", Series
+		q.at = rds.Itoa(max(w.sprung[q.id]+w.rng.Int64N(4), 1)) // it may have been
+	}
 	w.requests = append(w.requests, q)
 }
 
@@ -78,7 +102,7 @@ func (w *timerWalk) day() {
 		mark, _ := w.do("GET", key).(string)
 		if strings.HasPrefix(mark, "fired ") || strings.HasPrefix(mark, "deleted ") {
 			w.do("DEL", key)
-			w.newest[id] = nil
+			w.newest[id], w.sprung[id] = nil, 0
 		}
 		if s := w.current[id]; s != nil && s.forgotten && strings.HasPrefix(mark, "fired ") {
 			s.state, w.current[id] = "gone", nil

@@ -15,16 +15,16 @@ import (
 	"github.com/solotick/solotick/internal/rds"
 )
 
-// A timer walk plays callers that set and delete two timers, and replicas that fire them, each step drawn at random:
-// with lost requests, lost replies, copies that arrive when their sender has given them up, refused starts, crashes,
-// and takeovers. The scripts are the real ones. A model of what a timer is, in the words of its users, is played beside
+// A timer walk plays callers that set and delete two timers, some with a schedule, and replicas that fire them, each step
+// drawn at random: with lost requests, lost replies, copies that arrive when their sender has given them up, refused
+// starts, crashes, and takeovers. The scripts are the real ones. A model of what a timer is, in the words of its users, is played beside
 // them, and every answer is compared with it.
 
 // timerScripts is what a walk can be given broken.
-type timerScripts struct{ timer, settle *rds.Script }
+type timerScripts struct{ timer, spring, settle *rds.Script }
 
 func realTimerScripts() timerScripts {
-	return timerScripts{serviceScript("timer"), settleScript}
+	return timerScripts{serviceScript("timer"), serviceScript("spring"), settleScript}
 }
 
 // shot is one setting of a timer that was taken: it is to be fired once, unless it is replaced or deleted before.
@@ -34,12 +34,23 @@ type shot struct {
 	state               string // waiting | in hand | gone
 	starts              []int  // attempts
 	forgotten, crashed  bool
+
+	// Of one with a schedule: the time for which it waits, and who set it so. Each of its times is a shot of its own.
+	at   int64
+	copy string
 }
+
+// series reports whether it has a schedule.
+func (s *shot) series() bool { return s.copy != "" }
+
+// over reports whether nothing is left of it.
+func (s *shot) over() bool { return s == nil || s.forgotten || s.state == "gone" }
 
 // request is one call that sets or deletes.
 type request struct {
 	verb, id, uuid, at, source string
-	shot                       *shot // set: what it made; delete: what it took
+	kind                       string // set: timer | series
+	shot                       *shot  // set: what it made; delete: what it took
 	copies                     int
 	over                       bool
 }
@@ -63,11 +74,14 @@ type timerWalk struct {
 	current  map[string]*shot // what an id stands for; nil = free
 	newest   map[string]*shot // what it stood for last, as far as Redis may know
 	members  map[string]*shot // due members, by whom they are for
+	sprung   map[string]int64 // by id, the newest time of a schedule that was made due, as far as Redis may know
+	springs  []*spring
 	shots    []*shot
 	requests []*request
 	strays   []*request // copies whose window is over
 	shooters []*shooter
 	count    int
+	waits    int64 // the time that the last answer to set told
 }
 
 func (w *timerWalk) note(format string, args ...any) {
@@ -89,20 +103,30 @@ func (w *timerWalk) do(args ...any) any {
 }
 
 func (w *timerWalk) run(sc *rds.Script, keys []string, args ...any) (code string, n int64) {
+	parts := w.parts(sc, keys, args...)
+	code, _ = parts[0].(string)
+	n, _ = parts[2].(int64)
+	return code, n
+}
+
+func (w *timerWalk) parts(sc *rds.Script, keys []string, args ...any) []any {
 	cmd := []any{"EVALSHA", sc.SHA, len(keys)}
 	for _, k := range keys {
 		cmd = append(cmd, k)
 	}
 	parts, _ := w.do(append(cmd, args...)...).([]any)
 	w.demand(len(parts) > 2, "%v: %v", args, parts)
-	code, _ = parts[0].(string)
-	n, _ = parts[2].(int64)
-	return code, n
+	return parts
 }
 
 func (w *timerWalk) timer(verb, id string, args ...any) (string, int64) {
 	keys := []string{w.keys.Timer(rds.TimerJob(id)), w.keys.DueTimers, w.keys.Ledger(rds.TimerJobs)}
-	return w.run(w.scripts.timer, keys, append([]any{verb, id}, args...)...)
+	parts := w.parts(w.scripts.timer, keys, append([]any{verb, id}, args...)...)
+	n, _ := parts[2].(int64)
+	if w.waits = 0; len(parts) > 3 {
+		w.waits, _ = parts[3].(int64)
+	}
+	return fmt.Sprint(parts[0]), n
 }
 
 func (w *timerWalk) name(kind string) string {
@@ -116,7 +140,11 @@ func (w *timerWalk) entry(id string) string {
 	if strings.HasPrefix(text, "fired ") || strings.HasPrefix(text, "deleted ") {
 		return ""
 	}
-	f := strings.SplitN(text, " ", 4)
+	n := 4
+	if strings.HasPrefix(text, "series ") {
+		n = 6
+	}
+	f := strings.SplitN(text, " ", n)
 	return f[len(f)-1]
 }
 
@@ -139,7 +167,7 @@ func (w *timerWalk) ask(q *request, until int64) {
 	var code string
 	var n int64
 	if q.verb == "set" {
-		code, n = w.timer("set", q.id, copied, until, q.at, q.source, 100, w.keys.Events, 1000)
+		code, n = w.timer("set", q.id, copied, until, q.at, q.source, 100, w.keys.Events, 1000, q.kind)
 	} else {
 		code, n = w.timer("delete", q.id, copied, until)
 	}
@@ -147,11 +175,14 @@ func (w *timerWalk) ask(q *request, until int64) {
 	is := func(wantCode string, wantN int64) {
 		w.demand(code == wantCode && n == wantN, "%s to %s %s was answered %s %d, want %s %d", q.uuid, q.verb, q.id, code, n, wantCode, wantN)
 	}
+	if code == "SET" && now != nil && now.series() && now.source == q.source {
+		w.demand(w.waits == now.at, "%s waits for %d, and is told %d", q.id, now.at, w.waits)
+	}
 	switch {
 	case again && q.verb == "set":
 		is("SET", q.shot.created)
 	case again:
-		is("DELETED", 0)
+		is("DELETED", w.sprung[q.id])
 	case q.verb == "set" && now != nil && now.state == "waiting" && now.source == q.source:
 		if code != "STALE" || until == farFuture {
 			is("SET", 0)
@@ -159,10 +190,16 @@ func (w *timerWalk) ask(q *request, until int64) {
 	case until != farFuture:
 		w.demand(code == "STALE" || code == "FIRED" && now != nil && now.state != "waiting", "%s came late and was answered %s", q.uuid, code)
 	case q.verb == "delete" && (now == nil || now.state != "waiting"):
-		is("NONE", 0)
+		is("NONE", w.sprung[q.id])
 	case q.verb == "delete":
-		is("DELETED", 0)
-		q.shot, now.state, w.current[q.id] = now, "gone", nil
+		is("DELETED", w.sprung[q.id])
+		now.state, w.current[q.id] = "gone", nil
+		if now == w.newest[q.id] { // a time of a schedule leaves nothing
+			q.shot = now
+		}
+		if last := w.current[occurrence(q.id, n)]; last != nil {
+			w.requests = append(w.requests, &request{verb: "delete", id: last.id, uuid: w.name("q")})
+		}
 	case now != nil && now.state != "waiting":
 		is("FIRED", 0)
 	default:
@@ -173,9 +210,86 @@ func (w *timerWalk) ask(q *request, until int64) {
 		is("SET", made.created)
 		q.shot, w.current[q.id], w.newest[q.id] = made, made, made
 		w.shots = append(w.shots, made)
-		member := Due{Tick: rds.FromMillis(rds.Number(q.at)), Job: rds.TimerJob(q.id), Kind: "timer", Attempt: 1, Nonce: copied}.Member()
+		made.at, made.copy = rds.Number(q.at), copied
+		member := w.member(made, q.kind)
+		if q.kind == "timer" {
+			made.copy, w.sprung[q.id] = "", 0
+		}
 		w.demand(w.members[member] == nil, "%q is not new", member)
 		w.members[member] = made
+	}
+}
+
+func occurrence(id string, tick int64) string {
+	return rds.TimerID(rds.OccurrenceJob(rds.TimerJob(id), tick))
+}
+
+// member is the due member of a timer that waits.
+func (w *timerWalk) member(s *shot, kind string) string {
+	return Due{Tick: rds.FromMillis(s.at), Job: rds.TimerJob(s.id), Kind: kind, Attempt: 1, Nonce: s.copy}.Member()
+}
+
+// spring is one that is about to move a timer with a schedule on, as it has read it.
+type spring struct {
+	member string
+	newest int64
+}
+
+// reads reads a timer with a schedule whose time has come.
+func (w *timerWalk) reads(member string) {
+	d, _ := ParseDue(member)
+	text, _ := w.do("GET", w.keys.Timer(d.Job)).(string)
+	f := strings.SplitN(text, " ", 6)
+	w.demand(len(f) == 6 && f[0] == "series" && f[2] == rds.Itoa(rds.Millis(d.Tick)) && f[3] == d.Nonce, "%q has the entry %q", member, text)
+	w.springs = append(w.springs, &spring{member, rds.Number(f[1])})
+}
+
+// spring moves timers with schedules on, all in one call. In quiet they end.
+func (w *timerWalk) spring(all []*spring, quiet bool) {
+	keys := []string{w.keys.DueTimers, w.keys.Ledger(rds.TimerJobs), w.keys.History(rds.TimerJobs)}
+	args := []any{100}
+	var want []string
+	for _, p := range all {
+		d, _ := ParseDue(p.member)
+		id, tick, next, missed := rds.TimerID(d.Job), rds.Millis(d.Tick), int64(0), ""
+		if w.rng.IntN(4) == 0 { // some have passed
+			tick, missed = tick+1, "missed"
+		}
+		if !quiet && w.rng.IntN(6) > 0 {
+			next = tick + 1 + w.rng.Int64N(2)
+		}
+		at := occurrence(id, tick)
+		keys = append(keys, w.keys.Timer(d.Job), w.keys.Timer(rds.TimerJob(at)), w.keys.Timer(rds.TimerJob(occurrence(id, p.newest))))
+		args = append(args, p.member, tick, next, missed)
+		s := w.members[p.member]
+		if s.state != "waiting" || s.at != rds.Millis(d.Tick) {
+			want = append(want, "GONE")
+			continue
+		}
+		switch before := w.current[occurrence(id, w.sprung[id])]; {
+		case tick <= w.sprung[id]:
+			want = append(want, "PAST")
+		case !before.over(), !w.current[at].over():
+			want = append(want, "OVERLAPPED")
+		default:
+			want = append(want, "DUE")
+			made := &shot{id: at, source: s.source, request: s.request, state: "waiting", at: tick, copy: s.copy}
+			member := w.member(made, "timer")
+			w.demand(w.members[member] == nil, "%q is not new", member)
+			made.copy = ""
+			w.members[member], w.current[at], w.sprung[id] = made, made, tick
+			w.shots = append(w.shots, made)
+		}
+		if s.at = next; next == 0 {
+			s.state, w.current[id] = "gone", nil
+		} else {
+			w.members[w.member(s, "series")] = s
+		}
+	}
+	parts := w.parts(w.scripts.spring, keys, args...)
+	w.note("spring %v: %v, want %v", args, parts, want)
+	for i, code := range want {
+		w.demand(len(parts) == 2+len(want) && parts[2+i] == code, "spring %v was answered %v, want %v", args, parts, want)
 	}
 }
 
@@ -202,8 +316,11 @@ func (w *timerWalk) check() {
 		w.demand(w.entry(id) == want, "%s of %s has the source %q, want %q", id, s.request, w.entry(id), want)
 	}
 	bytes, _ := w.do("HGET", w.keys.Ledger(rds.TimerJobs), "bytes").(string)
-	a, b := w.entry("a"), w.entry("b")
-	w.demand(rds.Number(bytes) == int64(len(a)+len(b)), "the sources %q and %q have %s bytes", a, b, bytes)
+	var sources []string
+	for id := range w.current {
+		sources = append(sources, w.entry(id))
+	}
+	w.demand(rds.Number(bytes) == int64(len(strings.Join(sources, ""))), "the sources %q have %s bytes", sources, bytes)
 }
 
 // claim asks for a member, as one who has read the source before.
@@ -276,7 +393,7 @@ func (w *timerWalk) settle(x *shooter, verb string, score any) string {
 func playTimers(rdb redis.UniversalClient, scripts timerScripts, seed uint64) (trace []string, err error) {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	w := &timerWalk{rdb: rdb, scripts: scripts, keys: rds.NewKeys("walk"), rng: rng, atLeastOnce: rng.IntN(2) == 0,
-		current: map[string]*shot{}, newest: map[string]*shot{}, members: map[string]*shot{}}
+		current: map[string]*shot{}, newest: map[string]*shot{}, members: map[string]*shot{}, sprung: map[string]int64{}}
 	defer func() {
 		trace = w.trace
 		if p := recover(); p != nil {
@@ -301,7 +418,7 @@ func playTimers(rdb redis.UniversalClient, scripts timerScripts, seed uint64) (t
 		w.demand(s == nil || s.forgotten, "what has been dealt with is kept")
 	}
 	for _, s := range w.shots {
-		w.demand(s.state == "gone" || len(s.starts) > 0 || s.crashed, "%s of %s was not fired", s.id, s.request)
+		w.demand(s.state == "gone" || s.series() || len(s.starts) > 0 || s.crashed, "%s of %s was not fired", s.id, s.request)
 	}
 	return w.trace, nil
 }
@@ -324,7 +441,7 @@ func TestRandomWalksOfTimersBreakNoPromise(t *testing.T) {
 
 func loadTimers(t *testing.T, rdb redis.UniversalClient, s timerScripts) {
 	t.Helper()
-	for _, sc := range []*rds.Script{s.timer, s.settle} {
+	for _, sc := range []*rds.Script{s.timer, s.spring, s.settle} {
 		if err := rdb.ScriptLoad(context.Background(), sc.Source).Err(); err != nil {
 			t.Fatal(err)
 		}

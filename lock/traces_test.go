@@ -263,6 +263,28 @@ var traces = map[string]struct {
 		s.says("For a day its id is refused.")
 		b.ComesTooLate("invoice")
 	}},
+	"schedule": {"An app sets a timer with a schedule. Each time of it becomes a timer of its own.", func(s *stage) {
+		a, b := s.replica("a"), s.replica("b")
+		_, err := a.Register(s.Context(), rds.TimerJobs, "")
+		s.Must(err)
+		a.SetsSeries("report", s.tick(1), "daily", s.tick(1), true)
+		s.at(1)
+		s.says("Both replicas have read it. One moves it on, and the other one does nothing.")
+		read := a.Springs(s.tick(2), service.SprungDue)
+		b.SpringsAs(read, service.SprungGone)
+		l, _ := b.Wins(b.ClaimOf(b.Sees()))
+		s.at(2)
+		s.says("The time before is not over: this one is passed over.")
+		a.Springs(s.tick(3), service.SprungOverlapped)
+		b.Finishes(l, 0)
+		s.at(3)
+		s.says("It is deleted, and its time that no replica has claimed with it.")
+		a.Springs(s.tick(4), service.SprungDue)
+		deleted, err := a.Service.DeleteTimer(s.Context(), "report")
+		if !deleted || err != nil {
+			s.Errorf("deleted: %t, %v", deleted, err)
+		}
+	}},
 }
 
 // fingerprint is that of the job's schedule.

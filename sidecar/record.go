@@ -193,7 +193,7 @@ func (r *recorder) sprung(p *service.Spring, code service.Sprung) {
 		t.missed.Add(uint64(n))
 		r.log.Warn("missed ticks that no replica fired", "job", p.Of.Job, "ticks", n, "before", stamp(p.Tick))
 	}
-	if code == service.Overlapped {
+	if code == service.SprungOverlapped {
 		t.skipped(overlap)
 		r.log.Info("skipped", "job", p.Of.Job, "tick", stamp(p.Tick), "kind", "timer", "reason", string(overlap))
 	}

@@ -283,7 +283,7 @@ func TestATimerHasTheTimesOfItsScheduleOverAYear(t *testing.T) {
 						w.must(err)
 						p := springAt(read[0], again, tick)
 						codes, err := s.Spring(w.t.Context(), []service.Spring{p})
-						if err != nil || codes[0] != service.Became || !p.Tick.Equal(tick) {
+						if err != nil || codes[0] != service.SprungDue || !p.Tick.Equal(tick) {
 							t.Fatalf("at %s: %v, %v, %+v", tick, codes, err, p)
 						}
 						w.redis.Del("solotick:{test}:" + p.Due().Job) // it has run

@@ -127,7 +127,7 @@ func (t *timers) spring(ctx context.Context, members []lock.Due) (made []lock.Du
 				}
 			}
 			t.firer.record.sprung(p, code)
-			if code == service.Became {
+			if code == service.SprungDue {
 				made = append(made, p.Due())
 			}
 		}

@@ -43,10 +43,10 @@ type Sprung string
 
 // The codes.
 const (
-	Became     Sprung = "DUE"
-	Overlapped Sprung = "OVERLAPPED" // the time before is not over: this one is passed over
-	Past       Sprung = "PAST"       // the time was made due before: Redis' clock was set back
-	SprungGone Sprung = "GONE"       // the timer does not wait for the time of its member any more
+	SprungDue        Sprung = "DUE"
+	SprungOverlapped Sprung = "OVERLAPPED" // the time before is not over: this one is passed over
+	SprungPast       Sprung = "PAST"       // the time was made due before: Redis' clock was set back
+	SprungGone       Sprung = "GONE"       // the timer does not wait for the time of its member any more
 )
 
 // Spring says how a timer with a schedule goes on whose time has come.
@@ -66,8 +66,8 @@ func (p *Spring) Due() lock.Due {
 }
 
 // Spring makes times of timers with schedules due, each as a timer of its own, and has the timers wait for the next
-// times, in one step. It says what became of each. A timer that is not as Series has read it is left alone. While a time
-// of a timer is not over, it makes no other one of that timer due. After an error it may have had its effect or not.
+// times, in one step. It says what became of each. A timer that is not as Series has read it is left alone. While a
+// time of a timer is not over, no other one of it becomes due. After an error it may have had its effect or not.
 func (s *Store) Spring(ctx context.Context, all []Spring) ([]Sprung, error) {
 	k := s.redis.Keys
 	keys := []string{k.DueTimers, k.Ledger(TimerJobs), k.History(TimerJobs)}

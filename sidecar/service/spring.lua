@@ -1,24 +1,20 @@
--- spring: make the times of schedules due that have come, each as a timer of its own, and have their timers wait for the next.
+-- spring: make times of schedules due that have come, each as a timer of its own, and have their timers wait for the next ones.
 --
 -- KEYS  1 timers that are due, or will be  2 ledger of all timers  3 their history; then for each timer with a schedule (see timer)
 --       its entry, that of the time to be made due, and that of the newest one that was
 -- ARGV  1 how many entries the history keeps; then for each timer its member, the newest time that has come (ms), the one
 --       after it (0 = it has ended), and what the history is told of older ones, which are missed; '' = there are none
--- returns {OK, now, then for each timer: DUE; OVERLAPPED: the time before is not over, and this one is passed over; PAST: this
---          time was made due before; GONE: the timer does not wait for the time of this member any more}
--- Here and in timer alone a series is written: one call moves it from the very state that its caller has read, or does nothing.
+-- returns {OK, now, then for each timer: DUE; OVERLAPPED: the time before is not over, and this one is passed over; PAST: it
+--          was made due before; GONE: the timer does not wait for the time of this member any more, and nothing is done}
 local due, ledger, history = KEYS[1], KEYS[2], KEYS[3]
 local answer, bytes, more = {'OK', now}, tonumber(redis.call('HGET', ledger, 'bytes')) or 0, 0
 local function keep(text) redis.pcall('XADD', history, 'MAXLEN', '~', ARGV[1], '*', 'tick', text) end
-
 for i = 0, (#ARGV - 1) / 4 - 1 do
   local timer, occurrence, before = KEYS[3 * i + 4], KEYS[3 * i + 5], KEYS[3 * i + 6]
   local member, tick, following, missed = ARGV[4 * i + 2], ARGV[4 * i + 3], ARGV[4 * i + 4], ARGV[4 * i + 5]
-  local at, copy, new, newest, source = string.match(redis.call('GET', timer) or '', '^series (%d+) (%S+) ([01]) (%d+) (.*)$')
-  local job = string.match(member, '^%d+ (%S+)')
-  local code = 'GONE'
-  if at and member == at .. ' ' .. job .. ' series 1 0 0 ' .. copy
-      and redis.call('ZREM', due, member) == 1 then        -- it is not refused when Redis' memory is full, and after it nothing is
+  local newest, at, copy, set = string.match(redis.call('GET', timer) or '', '^series (%d+) (%d+) (%S+) (.*)$') -- set: '<1 ..> <source>'
+  local job, code = string.match(member, '^%d+ (%S+)'), 'GONE'
+  if at and member == at .. ' ' .. job .. ' series 1 0 0 ' .. copy and redis.call('ZREM', due, member) == 1 then -- even when Redis' memory is full; then nothing is refused
     if missed ~= '' then keep(missed) end
     if tonumber(tick) <= tonumber(newest) then
       code = 'PAST'
@@ -26,19 +22,19 @@ for i = 0, (#ARGV - 1) / 4 - 1 do
       code = 'OVERLAPPED'
       keep(string.format('{"job":"%s","first":%s,"tick":%s,"count":1,"outcome":"overlapped","ended":%d}', job, tick, tick, now))
     else
-      code, newest, more = 'DUE', tick, more + #source
-      redis.call('SET', occurrence, tick .. ' ' .. copy .. ' 1 ' .. source)
+      code, newest, more = 'DUE', tick, more + #set - 2
+      redis.call('SET', occurrence, tick .. ' ' .. copy .. ' ' .. set)
       redis.call('ZADD', due, tick, tick .. ' ' .. job .. '@' .. tick .. ' timer 1 0 0 ' .. copy)
     end
-    if following == '0' then                               -- forgotten, and for ten minutes a late copy does not set it again
-      redis.call('SET', timer, 'deleted - ' .. copy .. ' ' .. new .. ' ' .. newest, 'PX', 600000)
-      more = more - #source
+    if following == '0' then                               -- forgotten; a late copy of the request does not set it again
+      redis.call('SET', timer, 'deleted - ' .. copy .. ' ' .. string.sub(set, 1, 1) .. ' ' .. newest, 'PX', 600000)
+      more = more - #set + 2
     else
-      redis.call('SET', timer, 'series ' .. following .. ' ' .. copy .. ' ' .. new .. ' ' .. newest .. ' ' .. source)
+      redis.call('SET', timer, 'series ' .. newest .. ' ' .. following .. ' ' .. copy .. ' ' .. set)
       redis.call('ZADD', due, following, following .. ' ' .. job .. ' series 1 0 0 ' .. copy)
     end
   end
-  answer[#answer + 1] = code
+  answer[i + 3] = code
 end
 if more ~= 0 then redis.call('HSET', ledger, 'bytes', string.format('%d', math.max(bytes + more, 0))) end
 return answer

@@ -14,21 +14,16 @@
 -- due; after that, a replica is dealing with it. The member is new at every enqueue, as every other is. A timer leaves
 -- 'fired - <copy that set it> <1 ..>' for a day (see settle), or 'deleted <request that did so> <copy that set it> <1 ..>
 -- <newest>' for ten minutes. The field `bytes` of the ledger is how many bytes the sources of all entries have.
---
--- With a schedule the entry is 'series <due> <copy that set it> <1 ..> <newest> <source>'. It waits until it ends or is deleted:
--- spring makes each of its times due as a timer of its own, '<id>@<time>', which leaves nothing. <newest> is the last of these;
--- 0 = none. No time up to it is made due again, whatever takes the place of the source.
+-- With a schedule the entry is 'series <newest> <due> ..', and waits until it ends: spring makes each of its times due as a timer
+-- of its own, '<id>@<time>', which leaves nothing. <newest> is the last one (0 = none): no time up to it is made due again.
 local timer, due, ledger = KEYS[1], KEYS[2], KEYS[3]
 local verb, id, copy, at, source, kind = ARGV[1], ARGV[2], ARGV[3], ARGV[5], ARGV[6], ARGV[10] or 'timer'
-
 local entry = redis.call('GET', timer) or ''
-local mark, deletedBy, setOnce, was, newest = string.match(entry, '^(%a+) (%S+) (%S+) ([01]) ?(%d*)$')
-local before, setAt, setBy, new, setTo = 'timer', string.match(entry, '^(%d+) (%S+) ([01]) (.*)$')
-if not setAt then
-  local series, itsAt, itsCopy, itsNew, itsNewest, itsSource = string.match(entry, '^(series) (%d+) (%S+) ([01]) (%d+) (.*)$')
-  if series then before, setAt, setBy, new, newest, setTo = series, itsAt, itsCopy, itsNew, itsNewest, itsSource end
-end
-newest = tonumber(newest) and newest or '0'
+local newest, series = string.match(entry, '^series (%d+) (.*)$')
+local setAt, setBy, new, setTo = string.match(series or entry, '^(%d+) (%S+) ([01]) (.*)$')
+local mark, deletedBy, setOnce, was, last = string.match(entry, '^(%a+) (%S+) (%S+) ([01]) ?(%d*)$')
+local before = series and 'series' or 'timer'
+newest = newest or tonumber(last) and last or '0'
 
 local function member(of, ms, nonce) return ms .. ' timer:' .. id .. ' ' .. of .. ' 1 0 0 ' .. nonce end
 local function request(of) return string.match(of or '', '^[^.]*') end
@@ -49,17 +44,14 @@ if now > tonumber(ARGV[4]) then return {'STALE', now, 0} end
 if verb == 'delete' then
   if not waits then return {'NONE', now, tonumber(newest)} end
   redis.call('ZREM', due, member(before, setAt, setBy))    -- first: it is not refused when Redis' memory is full
-  if string.find(id, '@', 1, true) then                    -- one time of a schedule
-    redis.call('DEL', timer)
-  else
-    redis.call('SET', timer, 'deleted ' .. request(copy) .. ' ' .. setBy .. ' ' .. new .. ' ' .. newest, 'PX', 600000)
-  end
+  redis.call('SET', timer, 'deleted ' .. request(copy) .. ' ' .. setBy .. ' ' .. new .. ' ' .. newest, 'PX', 600000)
+  if string.find(id, '@', 1, true) then redis.call('DEL', timer) end
   weigh(-#setTo)
   return {'DELETED', now, tonumber(newest)}
 end
 
 if waits then
-  if setTo == source and (setAt == at or before == 'series') then return {'SET', now, 0, tonumber(setAt)} end
+  if setTo == source and (setAt == at or series) then return {'SET', now, 0, tonumber(setAt)} end
 elseif entry ~= '' and mark ~= 'deleted' then
   return {'FIRED', now, 0}
 elseif redis.call('ZCARD', due) >= tonumber(ARGV[7]) then
@@ -69,8 +61,7 @@ local more = #source - (waits and #setTo or 0)
 if more > 0 and bytes(more) > tonumber(ARGV[9]) then return {'LARGE', now, tonumber(ARGV[9])} end
 redis.call('ZADD', due, at, member(kind, at, copy))        -- first: should it be no sorted set, nothing is written
 if waits then redis.call('ZREM', due, member(before, setAt, setBy)) end
-local made = at .. ' ' .. copy .. (waits and ' 0 ' or ' 1 ')
-redis.call('SET', timer, kind == 'series' and 'series ' .. made .. newest .. ' ' .. source or made .. source)
+redis.call('SET', timer, (kind == 'series' and 'series ' .. newest .. ' ' or '') .. at .. ' ' .. copy .. (waits and ' 0 ' or ' 1 ') .. source)
 weigh(more)
 local first = redis.call('ZRANGE', due, '(' .. now, '+inf', 'BYSCORE', 'LIMIT', 0, 1)[1] -- at rest, 30 s and a second at most, replicas know when it comes due
 if tonumber(at) <= now or tonumber(at) < now + 31000 and first == member(kind, at, copy) then redis.pcall('PUBLISH', ARGV[8], 'due') end

@@ -215,25 +215,23 @@ type timerEntry struct {
 	newest        int64 // time of its schedule that was made due, in milliseconds; 0 = none
 }
 
-// parseTimer reads `<due ms> <nonce of its member> <1 if there was none> <source>`, the like of a timer with a schedule,
-// or the mark that a timer left.
-func parseTimer(text string) (timerEntry, error) {
+// parseTimer reads `<due ms> <nonce of its member> <1 if there was none> <source>`, which follows `series <newest> ` if
+// the timer has a schedule, or the mark that a timer left.
+func parseTimer(text string) (e timerEntry, err error) {
 	entry, series := strings.CutPrefix(text, lock.Series+" ")
-	n := 4
 	if series {
-		n = 5
+		var newest string
+		newest, entry, _ = strings.Cut(entry, " ")
+		e.newest = rds.Number(newest)
 	}
-	f := strings.SplitN(entry, " ", n)
+	f := strings.SplitN(entry, " ", 4)
 	if f[0] == "fired" || f[0] == "deleted" {
-		return timerEntry{}, ErrNoTimer
+		return e, ErrNoTimer
 	}
 	ms, err := strconv.ParseInt(f[0], 10, 64)
-	if err != nil || len(f) != n || len(f[n-1]) > MaxSource {
-		return timerEntry{}, fmt.Errorf("%w: %.60q", ErrBadTimer, text)
+	if err != nil || len(f) != 4 || len(f[3]) > MaxSource {
+		return e, fmt.Errorf("%w: %.60q", ErrBadTimer, text)
 	}
-	e := timerEntry{at: rds.FromMillis(ms), nonce: f[1], source: f[n-1]}
-	if series {
-		e.newest = rds.Number(f[3])
-	}
+	e.at, e.nonce, e.source = rds.FromMillis(ms), f[1], f[3]
 	return e, nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/service"
 )
 
@@ -12,6 +13,34 @@ func (r *Replica) Sets(id string, at time.Time, source string, created bool) {
 	r.World.Helper()
 	if got, err := r.Service.SetTimer(r.World.Context(), id, at, []byte(source)); got != created || err != nil {
 		r.World.Fatalf("set %q for %s: created %t, %v; want %t", id, at, got, err, created)
+	}
+}
+
+// SetsSeries sets a timer with a schedule.
+func (r *Replica) SetsSeries(id string, next time.Time, source string, waits time.Time, created bool) {
+	r.World.Helper()
+	got, isNew, err := r.Service.SetSeries(r.World.Context(), id, next, []byte(source))
+	if err != nil || isNew != created || !got.Equal(waits) {
+		r.World.Errorf("%s, %t, %v; want it to wait for %s, %t", got, isNew, err, waits, created)
+	}
+}
+
+// Springs has the only timer with a schedule that is due wait for its next time.
+func (r *Replica) Springs(next time.Time, want service.Sprung) service.Spring {
+	r.World.Helper()
+	read, err := r.Service.Series(r.World.Context(), []lock.Due{r.Sees()})
+	r.World.Must(err)
+	p := service.Spring{Series: read[0], Tick: read[0].Of.Tick, Next: next}
+	r.SpringsAs(p, want)
+	return p
+}
+
+// SpringsAs sends a Spring for one timer.
+func (r *Replica) SpringsAs(p service.Spring, want service.Sprung) {
+	r.World.Helper()
+	codes, err := r.Service.Spring(r.World.Context(), []service.Spring{p})
+	if err != nil || len(codes) != 1 || codes[0] != want {
+		r.World.Errorf("%v, %v; want %s", codes, err, want)
 	}
 }
 
