@@ -175,6 +175,8 @@ func (c *claims) ran(q *call) {
 		c.cancel(q, code)
 	case "timer":
 		c.timed(q, code)
+	case "spring":
+		c.sprang(q)
 	case "book":
 		c.booked(q)
 	case "drop":
@@ -186,7 +188,7 @@ func (c *claims) ran(q *call) {
 			cl.renewed, cl.unrenewed = c.world.now(), false
 		}
 		if code != "OK" && len(q.args) > argExtendedJob {
-			c.world.note(q.replica, "extend", q.args[argExtendedJob], "", q.run(), code)
+			c.world.note(q.replica, "extend", service.SeriesJob(q.args[argExtendedJob]), "", q.run(), code)
 		}
 	}
 }
@@ -229,7 +231,7 @@ func (c *claims) acquired(q *call, code string) {
 	if len(q.args) <= argRecord {
 		return
 	}
-	job, tick := q.args[argJob], millis(q.args[argTick])
+	job, tick := service.SeriesJob(q.args[argJob]), millis(q.args[argTick])
 	c.world.note(q.replica, "acquire", job, stamp(tick), q.run(), code)
 	q.ask = &ask{run: q.run(), job: job, code: code, tick: tick, replica: q.replica, sent: q.sent, at: c.world.now(),
 		policy: q.args[argPolicy], behind: c.live(job)}
@@ -326,7 +328,7 @@ func (c *claims) ended(q *call, code string) {
 	}
 	verb := q.args[argVerb]
 	c.fates.settled(q, code)
-	c.world.note(q.replica, verb, q.args[argSettledJob], "", q.run(), code)
+	c.world.note(q.replica, verb, service.SeriesJob(q.args[argSettledJob]), "", q.run(), code)
 	cl := c.by[q.run()]
 	c.turned(q, cl)
 	c.besideHand(q, cl)

@@ -140,6 +140,7 @@ func NewPlan(seed uint64) *Plan {
 		}
 	}
 	p.tables()
+	p.repeats(rand.New(rand.NewPCG(seed, 0x5C4ED)))
 	return p
 }
 

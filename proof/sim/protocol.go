@@ -120,7 +120,17 @@ func outcomeIn(entry string) string {
 }
 
 // timer: ARGV.
-const argTimer = 1
+const (
+	argTimer  = 1
+	argSource = 5
+)
+
+// spring: ARGV of the first timer, and its code in the answer.
+const (
+	argSprings   = 1 // member, tick, next, missed
+	springArgs   = 4
+	answerSprung = 2
+)
 
 // book: ARGV, and the answer: 1 when the ticks were counted by this request.
 const (
@@ -161,7 +171,9 @@ func leftover(field string) bool {
 }
 
 // leftoverTimer reports whether the entry of a timer is more than a mark.
-func leftoverTimer(entry string) bool { return strings.IndexAny(entry, "0123456789") == 0 }
+func leftoverTimer(entry string) bool {
+	return strings.IndexAny(entry, "0123456789") == 0 || strings.HasPrefix(entry, "series ")
+}
 
 // gapText reads one gap of a ledger: from and to, both exclusive, and the fate of the ticks in it.
 func gapText(gap string) (from, to int64, fate string) {

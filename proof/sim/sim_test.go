@@ -159,7 +159,7 @@ var must = []string{"ticks", "overlap", "queued", "run again", "tried again", "t
 	"waited behind a run that ended by reap", "wakes in good times", "handed over in good times", "replaced in good times",
 	"taken over in good times", "registered anew", "ticks after a reload", "messages that a standing Redis took", "writes that were denied",
 	"answers to WAIT of too few", "failovers with waitReplicas", "claimed from the table", "skipped for good", "waited for the end of a run",
-	"to be replaced", "overlapped", "ticks while apps refuse", "asked again", "left and returned", "timers", "owed after a loss",
+	"to be replaced", "overlapped", "ticks while apps refuse", "asked again", "left and returned", "timers", "timers that repeat", "times of timers that repeat", "owed after a loss",
 	"ended while it drained", "failed while it drained", "run by hand again", "ticks of every replica", "fate: fired", "fate: overlapped",
 	"fate: missed", "fate: paused", "fate: not started", "ticks in good times", "pauses that somebody was told of",
 	"taken over in place", "instances that were not held", "impostors in a copy of the place",

@@ -121,7 +121,7 @@ func (w *world) checkTimersPassedOver() {
 				}
 			}
 		}
-		if t.set != 0 && t.deleted == 0 && !w.redis.claims.forgot(t.set) {
+		if t.plan.Every == 0 && t.set != 0 && t.deleted == 0 && !w.redis.claims.forgot(t.set) {
 			j.checkPassedOver(max(t.plan.Due, t.set), min(won, w.forgotten(t.set)), false)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -16,8 +17,27 @@ import (
 type TimerPlan struct {
 	ID       string
 	Set, Due time.Duration
-	Again    bool // at-least-once
-	Deleted  bool // it is deleted a second after it was set
+	Again    bool          // at-least-once
+	Deleted  bool          // it is deleted a second after it was set, or 15 if it repeats
+	Every    time.Duration // it repeats, in whole seconds; 0 = it does not, and comes due at Due
+	Then     time.Duration // Every, from Set + 10 s on; 0 = the same
+}
+
+// repeats sets a timer that repeats, in a world of any class.
+func (p *Plan) repeats(r *rand.Rand) {
+	if p.Class == atRest || r.IntN(3) > 0 { // at rest, few things happen
+		return
+	}
+	t := TimerPlan{ID: "series", Set: 3*time.Second + upTo(r, 10*time.Second), Again: r.IntN(2) == 0,
+		Every: time.Duration(pick(r, 1, 3, 5, 10)) * time.Second, Then: time.Duration(pick(r, 0, 0, 2, 4)) * time.Second,
+		Deleted: r.IntN(4) == 0}
+	for _, f := range p.Faults {
+		p.Lasts = max(p.Lasts, f.At+f.For+timerNature.TTL+4*time.Second)
+		if f.Kind == "redis steps" { // it is set for times that have been, by a clock that is behind
+			t.Then = 0
+		}
+	}
+	p.Timers = append(p.Timers, t)
 }
 
 // timerNature is how a timer behaves.
@@ -30,19 +50,35 @@ func (o *operator) setTimer(t TimerPlan) {
 	if t.Again {
 		guarantee = config.AtLeastOnce
 	}
-	body := fmt.Sprintf(`{"after": "%s", "guarantee": "%s", "http": {"url": "http://127.0.0.1:1/x"}}`,
-		t.Due-t.Set, guarantee)
+	when := fmt.Sprintf(`"after": "%s"`, t.Due-t.Set)
+	if t.Every > 0 {
+		when = fmt.Sprintf(`"schedule": "*/%d * * * * *"`, t.Every/time.Second)
+	}
+	body := fmt.Sprintf(`{%s, "guarantee": "%s", "http": {"url": "http://127.0.0.1:1/x"}}`, when, guarantee)
+	if t.Then > 0 {
+		o.world.later(10*time.Second, func() {
+			o.setTimer(TimerPlan{ID: t.ID, Again: t.Again, Every: t.Then})
+		})
+	}
 	parsed, err := config.ParseTimer(t.ID, []byte(body), time.Now().Add(o.world.offsetAt(o.world.now())))
 	if err != nil {
 		o.world.violated("timer", "", "%v", err)
 		return
 	}
-	o.do(func(ctx context.Context, s *service.Store) error {
-		_, err := s.SetTimer(ctx, t.ID, parsed.At, parsed.Source)
+	o.do(func(ctx context.Context, s *service.Store) (err error) {
+		if t.Every > 0 {
+			_, _, err = s.SetSeries(ctx, t.ID, parsed.At, parsed.Source)
+		} else {
+			_, err = s.SetTimer(ctx, t.ID, parsed.At, parsed.Source)
+		}
 		return err
 	})
 	if t.Deleted {
-		o.world.later(time.Second, func() {
+		wait := time.Second
+		if t.Every > 0 {
+			wait = 15 * time.Second
+		}
+		o.world.later(wait, func() {
 			o.do(func(ctx context.Context, s *service.Store) error {
 				_, err := s.DeleteTimer(ctx, t.ID)
 				return err
@@ -78,7 +114,65 @@ func (c *claims) timerWon(won *claim) {
 type timerState struct {
 	plan    TimerPlan
 	set     time.Duration // 0: never
+	source  string        // of the newest that was set
 	deleted time.Duration // 0: it was not
+	times   []sprung      // of one that repeats, those that were made due
+}
+
+// sprung is a time of a timer that repeats, which was made due.
+type sprung struct {
+	tick time.Time
+	at   time.Duration
+}
+
+// sprang records the times of timers that repeat which were made due. The claims are locked.
+func (c *claims) sprang(q *call) {
+	w := c.world
+	for i, code := range q.reply[min(answerSprung, len(q.reply)):] {
+		args := q.args[argSprings+springArgs*i:]
+		member := strings.Fields(args[0])
+		w.met["springs: "+code]++
+		w.note(q.replica, "spring", member[memberJob], args[1], "", code)
+		t := c.timers[service.TimerID(member[memberJob])]
+		if t == nil || code != string(service.SprungDue) {
+			continue
+		}
+		made := sprung{millis(args[1]), w.now()}
+		for _, o := range t.times {
+			if !made.tick.After(o.tick) && c.keeps(o.at) {
+				w.violated("1: never twice", member[memberJob], "%s is made due at %s, and %s was at %s",
+					stamp(made.tick), made.at, stamp(o.tick), o.at)
+			}
+		}
+		for _, cl := range c.all {
+			if cl.job == member[memberJob] && cl.settled == 0 && !cl.back && c.keeps(cl.won) {
+				w.violated("overlap", cl.job, "%s is made due at %s, and the run of %s lives, since %s",
+					stamp(made.tick), made.at, stamp(cl.tick), cl.won)
+			}
+		}
+		if t.deleted != 0 && c.keeps(t.deleted) {
+			w.violated("1: deleted", member[memberJob], "%s is made due at %s, and the timer was deleted at %s",
+				stamp(made.tick), made.at, t.deleted)
+		}
+		if every := int64(t.every() / time.Second); c.keeps(t.set) && made.tick.Unix()%every != 0 {
+			w.violated("1: replaced", member[memberJob], "at %s it was set to repeat every %d s, and %s is made due at %s",
+				t.set, every, stamp(made.tick), made.at)
+		}
+		t.times = append(t.times, made)
+	}
+}
+
+// keeps reports whether Redis still knows what it was told at a time. The claims are locked.
+func (c *claims) keeps(at time.Duration) bool {
+	return !c.forgot(at) && !slices.ContainsFunc(c.loss, func(l time.Duration) bool { return l >= at })
+}
+
+// every is how often a timer repeats, as it was set last.
+func (t *timerState) every() time.Duration {
+	if strings.Contains(t.source, fmt.Sprintf("*/%d ", t.plan.Then/time.Second)) {
+		return t.plan.Then
+	}
+	return t.plan.Every
 }
 
 // timed records what was done about a timer. The claims are locked.
@@ -89,8 +183,8 @@ func (c *claims) timed(q *call, code string) {
 	t := c.timers[q.args[argTimer]]
 	switch {
 	case t == nil:
-	case code == "SET":
-		t.set = c.world.now()
+	case code == "SET" && len(q.args) > argSource && q.args[argSource] != t.source: // else nothing has changed
+		t.set, t.source, t.deleted = c.world.now(), q.args[argSource], 0
 	case code == "DELETED":
 		t.deleted = c.world.now()
 	}
@@ -106,8 +200,15 @@ func (w *world) checkTimersFired() {
 	}
 	for id, t := range w.redis.claims.timers {
 		job := service.TimerJob(id)
-		if t.deleted != 0 {
+		switch {
+		case t.deleted != 0 && t.plan.Every > 0:
+			w.met["timers that repeat and were deleted"]++
+			continue
+		case t.deleted != 0:
 			w.judgeDeleted(t, job, starts[job])
+			continue
+		case t.plan.Every > 0:
+			w.checkSeries(t, job, starts[job])
 			continue
 		}
 		if t.set == 0 || w.redis.claims.forgot(t.set) || w.forgotten(t.set) < w.plan.Lasts {
@@ -140,16 +241,51 @@ func (w *world) checkTimersFired() {
 	}
 }
 
+// checkSeries: a timer that repeats goes on. What it must not do is judged when its times are made due.
+func (w *world) checkSeries(t *timerState, job string, starts []*run) {
+	if t.set == 0 || w.redis.claims.forgot(t.set) || w.forgotten(t.set) < w.plan.Lasts ||
+		w.offsetAt(t.set) > service.MaxOffset { // which who sets a timer believes
+		return
+	}
+	w.met["timers that repeat"]++
+	w.met["times of timers that repeat"] += len(starts)
+	last := t.set
+	for _, r := range starts { // what was handed on goes on
+		last = max(last, r.start)
+	}
+	for _, c := range w.redis.claims.all {
+		if c.job == job && c.settled == 0 && c.won > t.set {
+			return // it waits for that run, which is judged for itself
+		}
+		if c.job == job {
+			last = max(last, c.settled)
+		}
+	}
+	from, ok := w.quiet(job, last+t.every(), w.plan.Lasts, t.every()+10*time.Second)
+	if !ok {
+		return
+	}
+	w.violatedAt(from, "2: never lost", job,
+		"it repeats every %s since %s, and was not fired after %s, and could have been since %s", t.every(), t.set,
+		last, from)
+}
+
 // checkTimersForgotten: what a timer was to do is kept as long as it is due, and all runs are over.
 func (w *world) checkTimersForgotten() {
 	due, _ := w.redis.mini.ZMembers(prefix + "timers:due") // an error is an empty set
-	for id := range w.redis.claims.timers {
-		job := service.TimerJob(id)
-		entry, _ := w.redis.mini.Get(prefix + job) // and this an empty one
-		isDue := slices.ContainsFunc(due, func(m string) bool { return strings.Fields(m)[memberJob] == job })
-		if !isDue && leftoverTimer(entry) {
-			w.violated("6: accounts", job, "it is not due, and what it was to do is still kept")
+	for id, t := range w.redis.claims.timers {
+		w.checkTimerForgotten(service.TimerJob(id), due)
+		for _, made := range t.times {
+			w.checkTimerForgotten(fmt.Sprintf("%s@%d", service.TimerJob(id), made.tick.UnixMilli()), due)
 		}
+	}
+}
+
+func (w *world) checkTimerForgotten(job string, due []string) {
+	entry, _ := w.redis.mini.Get(prefix + job) // an error is an empty one
+	isDue := slices.ContainsFunc(due, func(m string) bool { return strings.Fields(m)[memberJob] == job })
+	if !isDue && leftoverTimer(entry) {
+		w.violated("6: accounts", job, "it is not due, and what it was to do is still kept")
 	}
 }
 
