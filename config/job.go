@@ -188,7 +188,11 @@ func (d *decoder) finishSchedule() {
 	}
 	j.Schedule = s
 	if s.IsLease() && j.Claim == nil {
-		d.Bad(expr, "give it claim: {}", "is for a job with claim: an app asks for it")
+		hint := "give it claim: {}"
+		if d.Subject.Literal { // a timer has none
+			hint = "put a job that needs it into the table"
+		}
+		d.Bad(expr, hint, "is for a job with claim: an app asks for it")
 	}
 	if s.Next(d.now).IsZero() && !s.IsLease() && !j.unset(whenKeys...) {
 		d.Warn(expr.Node, "", "%s: its last tick has passed, it will not run again", expr.Label)

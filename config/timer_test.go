@@ -76,6 +76,9 @@ func TestWhatTheAPICannotTakeIsExplained(t *testing.T) {
 		{"a", ``, "body: the body is empty\n  hint: begin with at:, after: or schedule:"},
 		{"a", `{}`, "body:1:1: timer \"a\": at, after or schedule is missing | at: \"2026-12-24T18:00:00Z\", after: 90s, or schedule: \"0 9 * * *\"\nbody:1:1: timer \"a\": http is missing | http: {url: \"http://127.0.0.1:8080/path\"}"},
 		{"a", `["x"]`, "body:1:1: timer \"a\": a timer must be a mapping, not a list | begin with at:, after: or schedule:"},
+		{"a", `{"timeZone": "Europe/Berlin", "at": "2026-11-20T12:00:00Z", "start": "2026-11-20T12:00:00Z", ` + http + `}`, "body:1:2: timer \"a\": timeZone needs a schedule | schedule: \"0 9 * * *\""},
+		{"a", `{"after": "1s", "end": "2026-12-20T12:00:00Z", ` + http + `}`, "body:1:17: timer \"a\": end needs a schedule | schedule: \"0 9 * * *\""},
+		{"a", `{"schedule": "@lease", ` + http + `}`, "body:1:14: timer \"a\": schedule \"@lease\": is for a job with claim: an app asks for it | put a job that needs it into the table"},
 		{"a", `{"schedule": "@daily", "exec": {"command": ["x"]}}`, "body:1:1: timer \"a\": http is missing | http: {url: \"http://127.0.0.1:8080/path\"}\nbody:1:24: timer \"a\": \"exec\" is for jobs of the table alone | put a job that needs it into the table"},
 		{"a", `{"schedule": "@daily", "allowRemote": true, "http": {"url": "http://example.com/x"}}`, "body:1:24: timer \"a\": \"allowRemote\" is for jobs of the table alone | put a job that needs it into the table\nbody:1:61: timer \"a\": http.url \"http://example.com/x\": must be this machine: localhost, 127.0.0.1, [::1] or a unix socket | only a job of the table can call another host"},
 		{"a", `{"schedule": "@daily", "exclude": [], "notify": {"url": "http://h/KANARIENVOGEL"}, ` + http + `}`, "body:1:24: timer \"a\": \"exclude\" is for jobs of the table alone | put a job that needs it into the table\nbody:1:39: timer \"a\": \"notify\" is for jobs of the table alone | put a job that needs it into the table"},
@@ -111,7 +114,6 @@ func TestWhatTheAPICannotTakeIsExplained(t *testing.T) {
 			"body:1:24: timer \"a\": unknown key \"jitter\" | allowed here: at, after, schedule, timeZone, http, timeout, guarantee, startRetries, retry, start, end\n" +
 				"body:1:40: timer \"a\": unknown key \"calendars\" | allowed here: at, after, schedule, timeZone, http, timeout, guarantee, startRetries, retry, start, end\n" +
 				"body:1:69: timer \"a\": timeZone \"Mars\": there is no such time zone | write an IANA name, as UTC or Europe/Berlin"},
-		{"a", `{"schedule": "@lease", ` + http + `}`, "body:1:14: timer \"a\": schedule \"@lease\": is for a job with claim: an app asks for it | give it claim: {}"},
 		{"a", `{"after": "1s", "http": {"url": "https://127.0.0.1/x", "tls": {}, "sign": {}, "headers": {"A": {"file": "/x"}}}}`,
 			"body:1:56: timer \"a\": http: \"tls\" is for jobs of the table alone | put a job that needs it into the table\n" +
 				"body:1:67: timer \"a\": http: \"sign\" is for jobs of the table alone | put a job that needs it into the table\n" +
@@ -214,7 +216,16 @@ func TestATimerWithAScheduleHasItsTimes(t *testing.T) {
 		if !at.Equal(time.Date(2026, 11, day, 8, 0, 0, 0, time.UTC)) {
 			t.Fatalf("on the %dth it comes due at %s", day, at)
 		}
-		at = timer.Repeats.Next(at)
+		at = timer.Next(at)
+	}
+	for text, want := range map[string]time.Time{ // ten years with their leap days
+		"@at 2036-11-20T12:00:00Z": time.Date(2036, 11, 20, 12, 0, 0, 0, time.UTC),
+		"@at 2036-11-22T12:00:00Z": {}, "@at 2026-11-20T11:00:00Z": {},
+	} {
+		timer, err := ParseTimer("a", []byte(`{"schedule": "`+text+`", "http": {"url": "http://localhost/x"}}`), testNow)
+		if err != nil || !timer.At.Equal(want) {
+			t.Errorf("%s: %s, %v; want %s", text, timer.At, err, want)
+		}
 	}
 }
 

@@ -37,6 +37,21 @@ func TestATimerIsSetShownAndDeleted(t *testing.T) {
 	}
 }
 
+func TestATimerWithAScheduleKeepsTheTimeForWhichItWaits(t *testing.T) {
+	w := newWorld(t)
+	const path, shown = "/v1/timers/user-17", `{"id": "user-17", "at": "2027-03-29T07:00:00.000Z"}`
+	body := `{"schedule": "0 9 * * *", "timeZone": "Europe/Berlin", ` + target + `}`
+	w.says(w.ask("PUT", path, body), 201, shown)
+	w.says(w.ask("PUT", path, body), 200, shown)
+	w.says(w.ask("GET", path, ""), 200, shown[:len(shown)-1]+`, "definition": `+body+`}`)
+	w.says(w.ask("GET", "/v1/timers", ""), 200, `[`+shown+`]`)
+	other := `{"schedule": "0 8 * * *", ` + target + `}`
+	w.says(w.ask("PUT", path, other), 200, `{"id": "user-17", "at": "2027-03-28T08:00:00.000Z"}`)
+	w.says(w.ask("DELETE", path, ""), 200, `{"id": "user-17", "deleted": true}`)
+	w.refuses(w.ask("DELETE", path, ""), 404, "no timer of that id waits")
+	w.refuses(w.ask("PUT", path, `{"schedule": "0 8 * * *", "end": "2027-03-28T08:00:00Z", `+target+`}`), 422, "no time in the next ten years")
+}
+
 func TestABadTimerIsRefusedWithAllItsProblems(t *testing.T) {
 	w := newWorld(t)
 	got := w.ask("PUT", "/v1/timers/one", `{"at": "noon", "http": {"url": "http://evil.example/"}, "exec": {"command": ["sh"]}}`)
