@@ -287,8 +287,8 @@ const runsAfterTick = 20
 // refusedWhy says who could not start a tick, and why the last of them could not.
 func (r *recorder) refusedWhy(ctx context.Context, d *lock.Due) error {
 	words := d.RefusedBy()
-	handed, _ := r.store.Search(ctx, service.Search{Jobs: []string{service.SeriesJob(d.Job)}, Outcomes: []string{service.HandedOver},
-		Since: d.Tick.Add(-punctual), Limit: runsAfterTick})
+	handed, _ := r.store.Search(ctx, service.Search{Jobs: []string{service.SeriesJob(d.Job)},
+		Outcomes: []string{service.HandedOver}, Since: d.Tick.Add(-punctual), Limit: runsAfterTick})
 	for _, e := range handed {
 		if e.Tick.Equal(d.Tick) && e.Detail != "" {
 			return errors.New(words + ": " + e.Detail)

@@ -51,9 +51,9 @@ func (t *takeover) look(ctx context.Context, runs []lock.Running) {
 			var detail string
 			rec, ours, err := t.watcher.Reap(ctx, r, func(rec lock.Record) lock.Ending {
 				detail = t.detail(r, rec)
-				e := service.Entry{Job: service.SeriesJob(r.Job), Tick: rec.Tick, Run: r.Run, Replica: rec.Replica, Kind: rec.Kind,
-					Attempt: rec.Attempt, Outcome: string(leftAs(rec)), Failed: t.spec(r.Job).failsAs(leftAs(rec)),
-					Detail: detail}
+				e := service.Entry{Job: service.SeriesJob(r.Job), Tick: rec.Tick, Run: r.Run, Replica: rec.Replica,
+					Kind: rec.Kind, Attempt: rec.Attempt, Outcome: string(leftAs(rec)),
+					Failed: t.spec(r.Job).failsAs(leftAs(rec)), Detail: detail}
 				return e.Ending()
 			})
 			switch {

@@ -26,7 +26,7 @@ var teeth = []tooth{
 		"kept, how = over and forget()", "kept, how = again == '' and forget()"}}},
 	{"end a series", "2: never lost", "", []edit{{"sidecar/service/spring.lua",
 		"redis.call('ZADD', due, following,", "local _ = now % 5 == 0 or redis.call('ZADD', due, following,"}}},
-	{"move a series on twice", "1: never twice", "", []edit{{"sidecar/service/spring.lua", "and redis.call('ZREM', due, member) == 1", ""},
+	{"move a series on twice", "1: never twice", "", []edit{{"sidecar/service/spring.lua", "redis.call('ZREM', due, member) == 1", "redis.call('ZREM', due, member)"},
 		{"sidecar/service/spring.lua", "at and member == at .. ' ' .. job .. ' series 1 0 0 ' .. copy", "at"},
 		{"sidecar/service/spring.lua", "tonumber(tick) <= tonumber(newest)", "false"},
 		{"sidecar/service/spring.lua", "redis.call('EXISTS', occurrence, before) > 0", "false"}}},
