@@ -39,14 +39,10 @@ jobs:
     exec: {command: ["true"]}
     timout: 5s
 `,
-	"remind.yaml": `name: remind-customers
-schedule: "0 10 * * *"
-http: {url: "http://127.0.0.1:8080/remind-all"}
-`,
 }
 
 // before names the example that must run before another one.
-var before = map[string]string{"timer list": "timer set", "timer rm": "timer set", "job list": "job apply", "job rm": "job apply"}
+var before = map[string]string{"timer list": "timer set", "timer rm": "timer set"}
 
 // drainedReplica answers like a replica that was asked to drain.
 func drainedReplica(t *testing.T) (admin string) {
@@ -104,7 +100,7 @@ func examples(t *testing.T) (all map[string]example, shared []string) {
 
 func TestTheDocumentedJSONIsWhatIsPrinted(t *testing.T) {
 	all, shared := examples(t)
-	want := []string{"backfill", "cancel", "doctor", "drain", "events", "history", "job apply", "job list", "job rm", "next", "next --explain", "pause", "purge", "rerun", "resume", "status",
+	want := []string{"backfill", "cancel", "doctor", "drain", "events", "history", "next", "next --explain", "pause", "purge", "rerun", "resume", "status",
 		"timer list", "timer rm", "timer set", "trigger", "try", "validate", "version", "why"}
 	if got := slices.Sorted(maps.Keys(all)); !slices.Equal(got, want) {
 		t.Fatalf("the document has sections for %v, want %v", got, want)

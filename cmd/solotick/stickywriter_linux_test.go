@@ -39,7 +39,7 @@ jobs:
 		"", "--help", "--version", "help run", "run --help", "timer", "version", "version -o json", "schema",
 		"completion bash", "completion zsh", "completion fish", "completion powershell",
 		"next", "next -o json", "validate", "validate -o json", "validate -o json -c " + bad,
-		"status", "history", "timer list", "job list", "pause send-invoices --reason disk", "resume send-invoices",
+		"status", "history", "timer list", "pause send-invoices --reason disk", "resume send-invoices",
 		"trigger send-invoices", "timer set one --after 1h --url http://127.0.0.1/",
 	} {
 		var errOut bytes.Buffer
