@@ -241,7 +241,7 @@ func (w *world) checkTimersFired() {
 	}
 }
 
-// checkSeries: a timer that repeats goes on. What it must not do is judged when its times are made due.
+// checkSeries: a timer that repeats goes on. Its times are judged when they are made due.
 func (w *world) checkSeries(t *timerState, job string, starts []*run) {
 	if t.set == 0 || w.redis.claims.forgot(t.set) || w.forgotten(t.set) < w.plan.Lasts ||
 		w.offsetAt(t.set) > service.MaxOffset { // which who sets a timer believes

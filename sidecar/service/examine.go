@@ -288,7 +288,7 @@ func (x *examination) replicas(info map[string]string, n int) {
 // keyspace looks for keys that are of another type than Solotick's, and for who is there.
 func (x *examination) keyspace(ctx context.Context) {
 	k := x.store.redis.Keys
-	for _, q := range [][]any{{"hlen", k.Replicas}, {"zcard", k.Running}, {"zcard", k.DueJobs},
+	for _, q := range [][]any{{"hmget", k.Replicas, "x"}, {"zcard", k.Running}, {"zcard", k.DueJobs},
 		{"xrevrange", k.History(rds.TimerJobs), "+", "-", "COUNT", 1}} {
 		if _, err := x.store.redis.Do(ctx, q...); err != nil {
 			if strings.HasPrefix(err.Error(), "WRONGTYPE") {

@@ -39,7 +39,7 @@ func TestEachTimeOfAScheduleIsATimerOfItsOwn(t *testing.T) {
 		b.SpringsAs(read, service.SprungGone)
 		bytes("22")
 
-		// What is set from now on is for the times to come.
+		// A change is for the times to come.
 		a.SetsSeries("x", third, "two", third, false)
 		dues := w.Dues()
 		i := slices.IndexFunc(dues, func(d lock.Due) bool { return d.Kind == "timer" })
