@@ -32,9 +32,6 @@ var teeth = []tooth{
 		{"sidecar/service/spring.lua", "redis.call('EXISTS', occurrence, before) > 0", "false"}}},
 	{"let runs of a series overlap", "overlap", "", []edit{{"sidecar/service/spring.lua",
 		"redis.call('EXISTS', occurrence, before) > 0", "redis.call('EXISTS', occurrence) > 0"}}},
-	{"repeat times of a series that was deleted", "1: ", "", []edit{{"sidecar/service/timer.lua",
-		"redis.call('ZREM', due, member(before, setAt, setBy))    -- first", "redis.call('ZSCORE', due, member(before, setAt, setBy)) -- first"},
-		{"sidecar/service/timer.lua", "  redis.call('SET', timer, 'deleted '", "  redis.call('GET', 'deleted '"}}},
 	{"drop the claim", "1: never twice", "", []edit{
 		{"lock/acquire.lua", "local moved = member == '' and ARGV[3] or h[2] or 0", "local moved = h[2] or 0"},
 	}},
