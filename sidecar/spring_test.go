@@ -105,9 +105,77 @@ func TestATimerWithAScheduleIsFiredAtEachOfItsTimesUntilItsEnd(t *testing.T) {
 					t.Errorf("fired at %q, want %q\n%s", fired, want, w.log())
 				}
 				w.nothingLeft()
+				entries, err := w.alive().store.History(w.t.Context(), "timer:a", 20)
+				if err != nil || !slices.ContainsFunc(entries, func(e service.Entry) bool { return e.Outcome == "interrupted" }) {
+					t.Errorf("the history of timer:a has %+v, %v", entries, err)
+				}
+				if !strings.Contains(w.log(), "level=ERROR msg=finished job=timer:a tick") && again == "" {
+					t.Errorf("the log does not name the timer of which a run was taken over:\n%s", w.log())
+				}
 			})
 		})
 	}
+}
+
+// alive is a replica that has its connection to Redis.
+func (w *world) alive() *replica {
+	i := slices.IndexFunc(w.replicas, func(r *replica) bool {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return !r.cut
+	})
+	return w.replicas[i]
+}
+
+func TestATimerWithAScheduleOfSecondsIsOnTime(t *testing.T) {
+	simulate(t, noJobs, func(w *world) {
+		for range 2 {
+			w.replica(10 * time.Millisecond)
+		}
+		w.at(300 * time.Millisecond)
+		w.repeat("a", `"schedule": "* * * * * *"`, "")
+		w.at(20*time.Second + 500*time.Millisecond)
+		w.each("timer:a", time.Second, time.Second, 20*time.Second, 30*time.Millisecond)
+	})
+}
+
+// A pause holds the first of its times back. Of the others only the newest may be fired, and here that one is not over.
+func TestAPauseHoldsTheTimesOfTimersBack(t *testing.T) {
+	simulate(t, noJobs, func(w *world) {
+		w.replica(time.Millisecond)
+		w.at(0)
+		w.repeat("a", tenSeconds, "")
+		w.at(5 * time.Second)
+		w.operator(func(s *service.Store) { w.must(s.Pause(w.t.Context(), service.TimerJobs, "a test", time.Time{})) })
+		w.at(65 * time.Second)
+		w.firesAt("timer:a", "")
+		w.operator(func(s *service.Store) {
+			_, err := s.Resume(w.t.Context(), service.TimerJobs)
+			w.must(err)
+		})
+		w.at(72 * time.Second)
+		w.firesAt("timer:a", "10s 1m10s")
+		w.expect(4, "missed_total", "@timers")
+		w.expect(1, "skips_total", "@timers", "overlap")
+	})
+}
+
+// After a loss of all data a run is run again whose timer was set anew, now with a schedule: that is another request.
+func TestARunOfATimerDoesNotTakeTheRequestOfASchedule(t *testing.T) {
+	simulate(t, noJobs, func(w *world) {
+		r := w.replica(time.Millisecond)
+		w.at(0)
+		w.repeat("a", `"schedule": "0 0 * * *"`, "")
+		w.dueTimer(time.Second, fmt.Sprint(w.origin().UnixMilli(), " timer:a takeover 2 0 1 nonce"))
+		w.at(5 * time.Second)
+		w.firesAt("timer:a", "")
+		if n := r.count("is dropped", "timer:a"); n != 1 {
+			t.Errorf("told %d times\n%s", n, w.log())
+		}
+		if left, err := r.store.Timers(w.t.Context(), 9); err != nil || len(left) != 1 {
+			t.Errorf("left: %+v, %v", left, err)
+		}
+	})
 }
 
 // A run longer than from one time to the next has no second one beside it.
@@ -144,10 +212,7 @@ func TestOfTheTimesOfATimerThatNoReplicaFiredTheNewestIs(t *testing.T) {
 		w.at(75 * time.Second)
 		w.firesAt("timer:a", "10s 40s 50s 1m0s 1m10s")
 		w.expect(2, "missed_total", "@timers")
-		entries, err := r.store.History(w.t.Context(), "timer:a", 9)
-		if len(entries) == 0 { // it is away
-			entries, err = w.replicas[1].store.History(w.t.Context(), "timer:a", 9)
-		}
+		entries, err := w.alive().store.History(w.t.Context(), "timer:a", 9)
 		missed := slices.IndexFunc(entries, func(e service.Entry) bool { return e.Outcome == "missed" })
 		if err != nil || missed < 0 || entries[missed].Count != 2 || !entries[missed].First.Equal(w.origin().Add(20*time.Second)) ||
 			!entries[missed].Tick.Equal(w.origin().Add(30*time.Second)) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/lock"
 )
 
@@ -47,6 +48,15 @@ func TestATimerWithAScheduleKeepsTheTimeForWhichItWaits(t *testing.T) {
 	w.says(w.ask("GET", "/v1/timers", ""), 200, `[`+shown+`]`)
 	other := `{"schedule": "0 8 * * *", ` + target + `}`
 	w.says(w.ask("PUT", path, other), 200, `{"id": "user-17", "at": "2027-03-28T08:00:00.000Z"}`)
+	timer, err := config.ParseTimer("user-18", []byte(body), morning)
+	if err != nil {
+		t.Fatal(err)
+	}
+	later := time.Date(2027, 4, 1, 7, 0, 0, 0, time.UTC) // its times until then have been
+	if _, _, err := w.store.SetSeries(t.Context(), "user-18", later, timer.Source); err != nil {
+		t.Fatal(err)
+	}
+	w.says(w.ask("PUT", "/v1/timers/user-18", body), 200, `{"id": "user-18", "at": "2027-04-01T07:00:00.000Z"}`)
 	w.says(w.ask("DELETE", path, ""), 200, `{"id": "user-17", "deleted": true}`)
 	w.refuses(w.ask("DELETE", path, ""), 404, "no timer of that id waits")
 	w.refuses(w.ask("PUT", path, `{"schedule": "0 8 * * *", "end": "2027-03-28T08:00:00Z", `+target+`}`), 422, "no time in the next ten years")
