@@ -160,6 +160,23 @@ func TestAPauseHoldsTheTimesOfTimersBack(t *testing.T) {
 	})
 }
 
+// By Redis' clock all times until then are due. Replicas do not believe it.
+func TestAFarClockOfRedisMovesNoTimerOnBeforeItsTime(t *testing.T) {
+	simulate(t, noJobs, func(w *world) {
+		for range 2 {
+			w.replica(time.Millisecond)
+		}
+		w.at(0)
+		w.repeat("a", tenSeconds, "")
+		w.at(5 * time.Second)
+		w.redisIsAhead(2 * time.Minute)
+		w.at(45 * time.Second)
+		w.firesAt("timer:a", "10s 20s 30s 40s")
+		w.expect(0, "missed_total", "@timers")
+		w.expect(0, "skips_total", "@timers", "overlap")
+	})
+}
+
 // After a loss of all data a run is run again whose timer was set anew, now with a schedule: that is another request.
 func TestARunOfATimerDoesNotTakeTheRequestOfASchedule(t *testing.T) {
 	simulate(t, noJobs, func(w *world) {

@@ -121,11 +121,6 @@ func (t *timers) spring(ctx context.Context, members []lock.Due) (made []lock.Du
 				t.nudges.nudgeIn(turn)
 				continue
 			}
-			if !p.Next.IsZero() { // looks may know of it too late
-				if wait := p.Next.Sub(p.Of.Tick.Add(p.Of.Age)); wait < lookEvery {
-					t.nudges.nudgeIn(max(wait, 0))
-				}
-			}
 			t.firer.record.sprung(p, code)
 			if code == service.SprungDue {
 				made = append(made, p.Due())
