@@ -76,7 +76,7 @@ func TestNoSecretIsSeenOnAnyPath(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	if _, err := store.SetTimer(ctx, "made", time.Now(), fmt.Appendf(nil, madeByAPI, `"schedule": "@every 1s"`, server.URL)); err != nil {
+	if _, _, err := store.SetSeries(ctx, "made", time.Now(), fmt.Appendf(nil, madeByAPI, `"schedule": "@every 1s"`, server.URL)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := store.SetTimer(ctx, "once", time.Now(), fmt.Appendf(nil, madeByAPI, `"at": "`+time.Now().Format(time.RFC3339)+`"`, server.URL)); err != nil {

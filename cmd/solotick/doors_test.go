@@ -46,7 +46,7 @@ jobs:
 		t.Fatal(err)
 	}
 	made := fmt.Sprintf(`{"schedule":"@every 1s","http":{"url":%q}}`, drain)
-	if _, err := store.SetTimer(t.Context(), "made", time.Now(), []byte(made)); err != nil {
+	if _, _, err := store.SetSeries(t.Context(), "made", time.Now(), []byte(made)); err != nil {
 		t.Fatal(err)
 	}
 
