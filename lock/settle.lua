@@ -44,13 +44,9 @@ end
 
 local nudge = false                                        -- something is due, or will be: replicas at rest know of no run
 local function enqueue(m, delay) nudge = redis.call('ZADD', due, now + delay, m) end
-local function wake()
-  if nudge then redis.pcall('PUBLISH', ARGV[5], 'due') end
-end
+local function wake() if nudge then redis.pcall('PUBLISH', ARGV[5], 'due') end end
 
-local function weigh(more)                                 -- that many bytes come to the sources of all timers
-  redis.call('HSET', ledger, 'bytes', string.format('%d', math.max((tonumber(redis.call('HGET', ledger, 'bytes')) or 0) + more, 0)))
-end
+local function weigh(more) redis.call('HSET', ledger, 'bytes', string.format('%d', math.max((tonumber(redis.call('HGET', ledger, 'bytes')) or 0) + more, 0))) end -- of the sources of all timers
 local function forget()
   local kept = timer and redis.call('GET', timer) or ''
   local setAt, setBy, new, source = string.match(kept, '^(%d+) (%S+) ([01]) (.*)$')
@@ -75,9 +71,7 @@ local function keep(what, text)                            -- history is not wor
 end
 local notes = {}                                           -- fields of the ledger, each followed by its value, for one HSET
 local function note(field, value) notes[#notes + 1], notes[#notes + 2] = field, value end
-local function writeNotes()
-  if #notes > 0 then redis.pcall('HSET', ledger, unpack(notes)) end
-end
+local function writeNotes() if #notes > 0 then redis.pcall('HSET', ledger, unpack(notes)) end end
 local before, after = 0, 0                                 -- ticks in a row that failed
 -- A tick of the table has one fate, which is counted once: by the step that ends its last run.
 local function endTick(tick, text)

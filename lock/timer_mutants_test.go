@@ -51,7 +51,7 @@ var timerMutants = []mutant{
 	{"timer", "a deleted timer keeps its entry",
 		"redis.call('SET', timer, 'deleted ' .. request(copy)", "redis.call('GET', 'deleted ' .. request(copy)"},
 	{"timer", "a deletion is not remembered",
-		"if string.find(id, '@', 1, true) then", "if true then"},
+		"  weigh(-#setTo)\n", "  weigh(-#setTo)\n  redis.call('DEL', timer)\n"},
 	{"timer", "a deletion is remembered for ever", "newest, 'PX', 600000)", "newest)"},
 	{"timer", "the same is set anew", "if setTo == source and (setAt == at or series) then", "if false then"},
 	{"timer", "another time is the same", "setTo == source and (setAt == at or series)", "setTo == source"},
@@ -90,7 +90,14 @@ var timerMutants = []mutant{
 	{"timer", "what takes the place of a deleted one was there", "(waits and ' 0 ' or ' 1 ')", "(entry ~= '' and ' 0 ' or ' 1 ')"},
 	{"settle", "what was set in the place of another and has fired was new", "setBy .. ' ' .. new, 'PX', day", "setBy .. ' 1', 'PX', day"},
 	{"settle", "one time of a schedule leaves a mark", "if string.find(job, '@', 1, true) then", "if false then"},
-	{"timer", "one time of a schedule that is deleted leaves a mark", "if string.find(id, '@', 1, true) then", "if false then"},
+	{"timer", "a schedule that is not due stays so", "if isDue and setTo == source", "if setTo == source"},
+	{"timer", "a schedule that is not due cannot be deleted", "isDue or setAt and series", "isDue"},
+	{"timer", "a schedule of another version is overwritten", "isDue or setAt and series", "isDue or series"},
+	{"timer", "a time that has come is lost", "tonumber(setAt) <= now then at = setAt end", "false then at = setAt end"},
+	{"timer", "a time to come is kept", "isDue and tonumber(setAt) <= now then", "isDue then"},
+	{"timer", "a time is kept for one without a schedule", "if series and kind == 'series' and isDue", "if series and isDue"},
+	{"timer", "a time of one without a schedule is kept", "if series and kind == 'series' and isDue", "if kind == 'series' and isDue"},
+	{"timer", "a time that was lost is kept", "and isDue and tonumber(setAt) <= now", "and tonumber(setAt) <= now"},
 	{"timer", "a schedule that is set again, the same, begins anew", "(setAt == at or series)", "setAt == at"},
 	{"timer", "what is set again is told its own time", "return {'SET', now, 0, tonumber(setAt)}", "return {'SET', now, 0, tonumber(at)}"},
 	{"timer", "asked again, told its own time", "tonumber(new), tonumber(setAt)}", "tonumber(new), tonumber(at)}"},
@@ -107,24 +114,38 @@ var timerMutants = []mutant{
 	{"spring", "another one than the one that was read", "' series 1 0 0 ' .. copy and", "' series 1 0 0 ' .. string.match(member, '%S+$') and"},
 	{"spring", "what is not due any more goes on", "and redis.call('ZREM', due, member) == 1 then", "and redis.call('ZREM', due, member) then"},
 	{"spring", "the time before stays due", "and redis.call('ZREM', due, member) == 1 then", "and redis.call('ZSCORE', due, member) then"},
-	{"spring", "nobody is told of what is missed", "if missed ~= '' then keep(missed) end", ""},
-	{"spring", "all are told of nothing missed", "if missed ~= '' then keep(missed) end", "keep(missed)"},
-	{"spring", "a time is made due again", "if tonumber(tick) <= tonumber(newest) then", "if false then"},
+	{"spring", "nobody is told of what is missed", "then keep(missed) end", "then local told = missed end"},
+	{"spring", "all are told of nothing missed", "if missed ~= '' and code ~= 'PAST' then", "if code ~= 'PAST' then"},
+	{"spring", "all are told again of what is past", "if missed ~= '' and code ~= 'PAST' then", "if missed ~= '' then"},
+	{"spring", "a time is made due again", "tonumber(tick) <= tonumber(newest) and 'PAST' or 'DUE'", "'DUE'"},
 	{"spring", "the newest time is made due again", "tonumber(tick) <= tonumber(newest)", "tonumber(tick) < tonumber(newest)"},
 	{"spring", "times are compared as texts", "tonumber(tick) <= tonumber(newest)", "tick <= newest"},
-	{"spring", "runs overlap", "redis.call('EXISTS', occurrence, before) > 0", "redis.call('EXISTS', occurrence) > 0"},
-	{"spring", "what is not over is overwritten", "redis.call('EXISTS', occurrence, before) > 0", "redis.call('EXISTS', before) > 0"},
-	{"spring", "nobody is told of what overlapped", "      keep(string.format(", "      string.len(string.format("},
-	{"spring", "what overlapped was made due", "code = 'OVERLAPPED'\n", "code, newest = 'OVERLAPPED', tick\n"},
-	{"spring", "the newest time is not noted", "code, newest, more = 'DUE', tick, more + #set - 2", "code, more = 'DUE', more + #set - 2"},
-	{"spring", "the source of a time is not counted", "'DUE', tick, more + #set - 2", "'DUE', tick, more"},
+	{"spring", "runs overlap", "for n = 2, code == 'DUE' and 3 or 0 do", "for n = 2, code == 'DUE' and 2 or 0 do"},
+	{"spring", "what is not over is overwritten", "for n = 2, code", "for n = 3, code"},
+	{"spring", "what is past takes the time before away", "code == 'DUE' and 3 or 0 do", "3 do"},
+	{"spring", "a time that no replica has claimed is in the way", "if was and redis.call('ZREM'", "if false and redis.call('ZREM'"},
+	{"spring", "a run is replaced", "' timer 1 0 0 ' .. by) == 1 then", "' timer 1 0 0 ' .. by) then"},
+	{"spring", "what was replaced is due", "if was and redis.call('ZREM', due, was .. ' ' .. job .. '@' .. was .. ' timer 1 0 0 ' .. by) == 1 then",
+		"if was and redis.call('ZSCORE', due, was .. ' ' .. job .. '@' .. was .. ' timer 1 0 0 ' .. by) then"},
+	{"spring", "what was replaced keeps its entry", "        redis.call('DEL', KEYS[3 * i + 3 + n])\n", ""},
+	{"spring", "the source of what was replaced is counted", "'REPLACED' or code, more - #source", "'REPLACED' or code, more"},
+	{"spring", "nobody is told of what was replaced", "        tell(was, 'missed')\n", ""},
+	{"spring", "a replaced time hides one that runs", "code, more = code == 'DUE' and 'REPLACED' or code,", "code, more = 'REPLACED',"},
+	{"spring", "nobody is told that a time was replaced", "code, more = code == 'DUE' and 'REPLACED' or code,", "code, more = code,"},
+	{"spring", "a mark is in the way", "or '', '^%d') then", "or '', '^.') then"},
+	{"spring", "what another version has made is not in the way", "elseif string.find(kept[3 * i + n] or '', '^%d') then", "elseif was then"},
+	{"spring", "nobody is told of what overlapped", "tell(tick, 'overlapped')", "local told = tick"},
+	{"spring", "what overlapped was made due", "then tell(tick, 'overlapped') end", "then tell(tick, 'overlapped') newest = tick end"},
+	{"spring", "what is replaced is not made due", "if code == 'DUE' or code == 'REPLACED' then", "if code == 'DUE' then"},
+	{"spring", "the newest time is not noted", "newest, more = tick, more + #set - 2", "more = more + #set - 2"},
+	{"spring", "the source of a time is not counted", "newest, more = tick, more + #set - 2", "newest, more = tick, more"},
 	{"spring", "a time has no entry", "redis.call('SET', occurrence, tick", "redis.call('GET', tick"},
 	{"spring", "a time is not due", "redis.call('ZADD', due, tick, tick", "redis.call('ZSCORE', due, tick"},
 	{"spring", "a time that is late is due as if it were not", "redis.call('ZADD', due, tick, tick", "redis.call('ZADD', due, now, tick"},
 	{"spring", "what has ended is kept", "if following == '0' then ", "if false then "},
 	{"spring", "what has ended leaves no mark",
-		"redis.call('SET', timer, 'deleted - ' .. copy .. ' ' .. string.sub(set, 1, 1) .. ' ' .. newest, 'PX', 600000)", "redis.call('DEL', timer)"},
-	{"spring", "what has ended leaves its mark for ever", "newest, 'PX', 600000)", "newest)"},
+		"redis.call('SET', timer, 'deleted - ' .. copy .. ' ' .. string.sub(set, 1, 1) .. ' ' .. newest, 'PX', 86400000)", "redis.call('DEL', timer)"},
+	{"spring", "what has ended leaves its mark for ever", "newest, 'PX', 86400000)", "newest)"},
 	{"spring", "what has ended forgets its newest time", "string.sub(set, 1, 1) .. ' ' .. newest, 'PX'", "string.sub(set, 1, 1) .. ' 0', 'PX'"},
 	{"spring", "what was set in the place of another and has ended was new", "'deleted - ' .. copy .. ' ' .. string.sub(set, 1, 1)", "'deleted - ' .. copy .. ' 1'"},
 	{"spring", "the source of what has ended is counted", "      more = more - #set + 2\n", ""},
@@ -388,39 +409,79 @@ func (w *timerWalk) probeSchedules() {
 		text, _ := w.do("ZSCORE", w.keys.DueTimers, member).(string)
 		w.demand(rds.Number(text) == want, "%s is due at %s", member, text)
 	}
+	claimed := func(tick int64) { // by a replica
+		m := Due{Tick: rds.FromMillis(tick), Job: rds.TimerJob(occurrence("a", tick)), Kind: "timer", Attempt: 1, Nonce: "q1"}.Member()
+		w.demand(w.do("ZREM", w.keys.DueTimers, m) == int64(1), "%s is not due: %v", m, w.due())
+	}
+	passed := func(tick int64, fate string) string {
+		return fmt.Sprintf(`{"job":"timer:a","first":%d,"tick":%d,"count":1,"outcome":"%s","ended":%d`, tick, tick, fate, now/100_000)
+	}
 	set("q1", 9_000, "{}", "SET 1 9000")
 	springs("a", "q1", 9_000, 9_000, 10_000, 0, "", "DUE")
 	history(0, "")
 	set("q1.1", 8_000, "{}", "SET 1 10000")
 	set("q2", 8_000, "{}", "SET 0 10000")
 	springs("a", "q1", 9_000, 9_000, 10_000, 0, "", "GONE")
-	springs("a", "q1", 10_000, 10_000, 11_000, 9_000, "", "OVERLAPPED")
-	history(1, fmt.Sprintf(`{"job":"timer:a","first":10000,"tick":10000,"count":1,"outcome":"overlapped","ended":%d`, now/100_000))
-	w.do("DEL", w.keys.Timer("timer:a@9000"))
-	springs("a", "q1", 11_000, 12_000, now+60_000, 9_000, "told", "DUE")
-	history(2, "told")
-	score("12000 timer:a@12000 timer 1 0 0 q1", 12_000)
+	springs("a", "q1", 10_000, 10_000, 11_000, 9_000, "", "REPLACED")
+	history(1, passed(9_000, "missed"))
+	w.demand(w.entry("a@9000") == "" && len(w.due()) == 2, "what was replaced is there: %v", w.due())
+	claimed(10_000)
+	springs("a", "q1", 11_000, 11_000, 12_000, 10_000, "", "OVERLAPPED")
+	history(2, passed(11_000, "overlapped"))
+	w.do("SET", w.keys.Timer("timer:a@10000"), "10000 of another version")
+	springs("a", "q1", 12_000, 12_000, 13_000, 10_000, "", "OVERLAPPED")
+	w.do("SET", w.keys.Timer("timer:a@10000"), "deleted d0 q1 1 0")
+	springs("a", "q1", 13_000, 14_000, now+60_000, 10_000, "told", "DUE")
+	history(4, "told")
+	score("14000 timer:a@14000 timer 1 0 0 q1", 14_000)
 	score(w.member(&shot{id: "a", at: now + 60_000, copy: "q1"}, Series), now+60_000)
-	set("q3", 12_000, "{3}", "SET 0 12000") // by a clock that is behind
-	springs("a", "q3", 12_000, 12_000, 13_000, 12_000, "", "PAST")
-	w.do("ZREM", w.keys.DueTimers, w.member(&shot{id: "a", at: 13_000, copy: "q3"}, Series))
-	springs("a", "q3", 13_000, 13_000, 14_000, 12_000, "", "GONE")
-	w.do("ZADD", w.keys.DueTimers, 13_000, w.member(&shot{id: "a", at: 13_000, copy: "q3"}, Series))
-	for _, stray := range []*shot{{id: "a", at: 13_001, copy: "q3"}, {id: "a", at: 13_000, copy: "q1"}} {
+	set("q3", 14_000, "{3}", "SET 0 14000") // by a clock that is behind
+	springs("a", "q3", 14_000, 14_000, 15_000, 14_000, "told again", "PAST")
+	history(4, "told")
+	score("14000 timer:a@14000 timer 1 0 0 q1", 14_000)
+	set("q4", now+60_000, "{4}", "SET 0 15000") // for which it waits
+	score(w.member(&shot{id: "a", at: 15_000, copy: "q4"}, Series), 15_000)
+	w.do("ZREM", w.keys.DueTimers, w.member(&shot{id: "a", at: 15_000, copy: "q4"}, Series))
+	springs("a", "q4", 15_000, 15_000, 16_000, 14_000, "", "GONE")
+	set("q5", 16_000, "{4}", "SET 0 16000") // though it does not wait
+	score(w.member(&shot{id: "a", at: 16_000, copy: "q5"}, Series), 16_000)
+	for _, stray := range []*shot{{id: "a", at: 16_001, copy: "q5"}, {id: "a", at: 16_000, copy: "q1"}} {
 		w.do("ZADD", w.keys.DueTimers, stray.at, w.member(stray, Series))
-		springs("a", stray.copy, stray.at, stray.at, 14_000, 12_000, "", "GONE")
+		springs("a", stray.copy, stray.at, stray.at, 17_000, 14_000, "", "GONE")
 	}
 	for range 300 { // Redis trims it by pages of 100
 		w.do("XADD", w.keys.History(rds.TimerJobs), "*", "x", "y")
 	}
-	w.do("HSET", w.keys.Ledger(rds.TimerJobs), "bytes", 0) // its ledger was forgotten
-	springs("a", "q3", 13_000, 13_000, 0, 12_000, "", "OVERLAPPED")
+	w.do("HSET", w.keys.Ledger(rds.TimerJobs), "bytes", 0)       // its ledger was forgotten
+	w.do("SET", w.keys.Timer("timer:a@16000"), "16000 run 1 {}") // and it is not over
+	springs("a", "q5", 16_000, 16_000, 0, 14_000, "", "OVERLAPPED")
 	w.demand(w.do("HGET", w.keys.Ledger(rds.TimerJobs), "bytes") == "0", "its bytes: %v", w.do("HGET", w.keys.Ledger(rds.TimerJobs), "bytes"))
 	if n, _ := w.do("XLEN", w.keys.History(rds.TimerJobs)).(int64); n > 200 {
 		w.demand(false, "the history has %d entries", n)
 	}
-	w.lasts("a", 10*time.Minute)
-	set("q3.1", 20_000, "{3}", "SET 0 20000")
+	w.lasts("a", 24*time.Hour)
+	set("q5.1", 20_000, "{4}", "SET 0 20000")
 	code, n := w.timer("delete", "a", "d1", farFuture)
-	w.demand(code == "NONE" && n == 12_000, "deleted after the end: %s %d", code, n)
+	w.demand(code == "NONE" && n == 14_000, "deleted after the end: %s %d", code, n)
+	w.probeKept(set)
+}
+
+// probeKept replaces timers whose time has come, and some that do not wait though they should.
+func (w *timerWalk) probeKept(set func(copied string, at int64, source, want string)) {
+	w.do("FLUSHDB")
+	now := w.now()
+	set("q1", now+60_000, "{1}", "SET 1 "+rds.Itoa(now+60_000))
+	set("q2", now+50_000, "{2}", "SET 0 "+rds.Itoa(now+50_000))
+	w.sets("a", "q3", 5_000, "{3}", "SET 0")
+	set("q4", 7_000, "{4}", "SET 0 7000")
+	w.sets("a", "q5", 8_000, "{5}", "SET 0")
+	w.demand(w.waits == 8_000, "a timer without a schedule waits for %d", w.waits)
+	set("q6", 9_000, "{6}", "SET 0 9000")
+	w.do("DEL", w.keys.DueTimers)
+	set("q7", now+60_000, "{7}", "SET 0 "+rds.Itoa(now+60_000))
+	w.do("DEL", w.keys.DueTimers)
+	code, _ := w.timer("delete", "a", "d1", farFuture)
+	w.demand(code == "DELETED" && w.entry("a") == "", "what does not wait is deleted: %s", code)
+	w.do("SET", w.keys.Timer("timer:a"), "series of another version")
+	set("q8", 9_000, "{8}", "FIRED 0 0")
 }

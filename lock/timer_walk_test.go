@@ -194,9 +194,7 @@ func (w *timerWalk) ask(q *request, until int64) {
 	case q.verb == "delete":
 		is("DELETED", w.sprung[q.id])
 		now.state, w.current[q.id] = "gone", nil
-		if now == w.newest[q.id] { // a time of a schedule leaves nothing
-			q.shot = now
-		}
+		q.shot = now
 		if last := w.current[occurrence(q.id, n)]; last != nil {
 			w.requests = append(w.requests, &request{verb: "delete", id: last.id, uuid: w.name("q")})
 		}
@@ -208,9 +206,13 @@ func (w *timerWalk) ask(q *request, until int64) {
 			made.created, now.state = 0, "gone"
 		}
 		is("SET", made.created)
+		made.at, made.copy = rds.Number(q.at), copied
+		if now != nil && now.series() && q.kind == Series { // its time has come
+			made.at = now.at
+		}
+		w.demand(w.waits == made.at, "%s waits for %d, and is told %d", q.id, made.at, w.waits)
 		q.shot, w.current[q.id], w.newest[q.id] = made, made, made
 		w.shots = append(w.shots, made)
-		made.at, made.copy = rds.Number(q.at), copied
 		member := w.member(made, q.kind)
 		if q.kind == "timer" {
 			made.copy, w.sprung[q.id] = "", 0
@@ -266,18 +268,19 @@ func (w *timerWalk) spring(all []*spring, quiet bool) {
 			want = append(want, "GONE")
 			continue
 		}
-		switch before := w.current[occurrence(id, w.sprung[id])]; {
-		case tick <= w.sprung[id]:
-			want = append(want, "PAST")
-		case !before.over(), !w.current[at].over():
-			want = append(want, "OVERLAPPED")
-		default:
-			want = append(want, "DUE")
+		code := "DUE"
+		if tick <= w.sprung[id] {
+			code = "PAST"
+		} else {
+			code = w.replaces(at, w.replaces(occurrence(id, w.sprung[id]), code))
+		}
+		want = append(want, code)
+		if code == "DUE" || code == "REPLACED" {
 			made := &shot{id: at, source: s.source, request: s.request, state: "waiting", at: tick, copy: s.copy}
 			member := w.member(made, "timer")
 			w.demand(w.members[member] == nil, "%q is not new", member)
 			made.copy = ""
-			w.members[member], w.current[at], w.sprung[id] = made, made, tick
+			w.members[member], w.current[at], w.newest[at], w.sprung[id] = made, made, made, tick
 			w.shots = append(w.shots, made)
 		}
 		if s.at = next; next == 0 {
@@ -291,6 +294,22 @@ func (w *timerWalk) spring(all []*spring, quiet bool) {
 	for i, code := range want {
 		w.demand(len(parts) == 2+len(want) && parts[2+i] == code, "spring %v was answered %v, want %v", args, parts, want)
 	}
+}
+
+// replaces is the answer about a newer time than one of the same schedule, which it replaces unless a replica has it.
+func (w *timerWalk) replaces(id, code string) string {
+	s := w.current[id]
+	switch {
+	case s.over():
+	case s.state != "waiting":
+		code = "OVERLAPPED"
+	default:
+		s.state, w.current[id] = "gone", nil
+		if code == "DUE" {
+			code = "REPLACED"
+		}
+	}
+	return code
 }
 
 // check compares what Redis holds with the model.

@@ -278,8 +278,11 @@ var traces = map[string]struct {
 		a.Springs(s.tick(3), service.SprungOverlapped)
 		b.Finishes(l, 0)
 		s.at(3)
-		s.says("It is deleted, and its time that no replica has claimed with it.")
 		a.Springs(s.tick(4), service.SprungDue)
+		s.at(4)
+		s.says("No replica has claimed the time before: the new one takes its place.")
+		a.SpringsSeries(s.tick(5), service.SprungReplaced)
+		s.says("It is deleted, and its time that no replica has claimed with it.")
 		deleted, err := a.Service.DeleteTimer(s.Context(), "report")
 		if !deleted || err != nil {
 			s.Errorf("deleted: %t, %v", deleted, err)

@@ -188,8 +188,14 @@ func (r *recorder) interrupted(name, run string, rec lock.Reaped, detail string)
 
 // sprung counts the times of a timer with a schedule that are passed over, by the code of Spring.
 func (r *recorder) sprung(p *service.Spring, code service.Sprung) {
-	t := r.metrics.tally(service.TimerJobs)
-	if n := p.Missed.Count; n > 0 {
+	t, n := r.metrics.tally(service.TimerJobs), p.Missed.Count
+	switch code {
+	case service.SprungPast:
+		return
+	case service.SprungReplaced:
+		n++
+	}
+	if n > 0 {
 		t.missed.Add(uint64(n))
 		r.log.Warn("missed ticks that no replica fired", "job", p.Of.Job, "ticks", n, "before", stamp(p.Tick))
 	}

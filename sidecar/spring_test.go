@@ -11,6 +11,7 @@ import (
 
 	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/internal/beat"
+	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/execute"
 	"github.com/solotick/solotick/sidecar/service"
 )
@@ -139,7 +140,7 @@ func TestATimerWithAScheduleOfSecondsIsOnTime(t *testing.T) {
 	})
 }
 
-// A pause holds the first of its times back. Of the others only the newest may be fired, and here that one is not over.
+// A pause holds its times back. Of these only the newest may be fired.
 func TestAPauseHoldsTheTimesOfTimersBack(t *testing.T) {
 	simulate(t, noJobs, func(w *world) {
 		w.replica(time.Millisecond)
@@ -154,9 +155,120 @@ func TestAPauseHoldsTheTimesOfTimersBack(t *testing.T) {
 			w.must(err)
 		})
 		w.at(72 * time.Second)
-		w.firesAt("timer:a", "10s 1m10s")
-		w.expect(4, "missed_total", "@timers")
-		w.expect(1, "skips_total", "@timers", "overlap")
+		w.firesAt("timer:a", "1m0s 1m10s")
+		w.expect(5, "missed_total", "@timers")
+		w.expect(0, "skips_total", "@timers", "overlap")
+	})
+}
+
+// While no slot is free, a newer time replaces one that waits for a slot.
+func TestOfTheTimesOfATimerThatWaitForASlotTheNewestIsFired(t *testing.T) {
+	simulate(t, "maxRunning: 1"+noJobs, func(w *world) {
+		w.replica(0, func(r *replica) {
+			r.work = func(ctx context.Context, run execute.Run) execute.Result {
+				if run.Job == "timer:long" {
+					beat.Sleep(ctx, time.Minute)
+				}
+				return execute.Result{Status: execute.Succeeded}
+			}
+		})
+		w.at(0)
+		w.setTimer("long", 0, "")
+		w.repeat("a", tenSeconds, "")
+		w.at(75 * time.Second)
+		w.firesAt("timer:a", "1m0s 1m10s")
+		w.expect(5, "missed_total", "@timers")
+		w.expect(0, "skips_total", "@timers", "overlap")
+	})
+}
+
+// A time that has come is not lost when its timer is changed: it has the new request.
+func TestATimeOfATimerThatHasComeIsNotLostWhenTheTimerIsSetAnew(t *testing.T) {
+	simulate(t, noJobs, func(w *world) {
+		w.replica(0).disconnect(true)
+		w.at(0)
+		w.repeat("a", tenSeconds, "")
+		w.at(12 * time.Second)
+		if at := w.repeat("a", `"schedule": "5,25,45 * * * * *"`, `, "timeout": "7s"`); at != 10*time.Second {
+			t.Errorf("it waits for %s", at)
+		}
+		w.at(15 * time.Second)
+		w.replica(0)
+		w.at(50 * time.Second)
+		w.firesAt("timer:a", "10s 25s 45s")
+		w.expect(0, "missed_total", "@timers")
+	})
+}
+
+// A replica has seen that the time of a schedule has come, and before it reads the timer, that is set for one time.
+func TestATimerLosesItsScheduleBeforeItIsRead(t *testing.T) {
+	simulate(t, noJobs, func(w *world) {
+		r := w.replica(0)
+		w.at(0)
+		w.repeat("a", `"schedule": "0 0 * * *"`, "")
+		members, _ := w.redis.ZMembers("solotick:{test}:timers:due")
+		d, err := lock.ParseDue(members[0])
+		w.must(err)
+		w.setTimer("a", time.Minute, "")
+		if made := r.looker.timers.spring(w.t.Context(), []lock.Due{d}); len(made) > 0 {
+			t.Errorf("made %+v", made)
+		}
+		w.at(90 * time.Second)
+		w.firesAt("timer:a", "1m0s")
+		if n := r.count("is dropped"); n > 0 {
+			t.Errorf("it was dropped\n%s", w.log())
+		}
+	})
+}
+
+// Each look tries to move timers on, warns once when it cannot, and leaves the rest to the next one.
+func TestALookWarnsOnceOfTimersThatItCannotMoveOn(t *testing.T) {
+	simulate(t, noJobs, func(w *world) {
+		r := w.replica(0)
+		w.at(time.Second)
+		members := make([]lock.Due, 3*service.MaxSprung)
+		for i := range members {
+			members[i] = lock.Due{Job: "timer:a", Tick: w.origin(), Kind: lock.Series, Attempt: 1, Nonce: "nonce"}
+		}
+		r.disconnect(true)
+		r.looker.timers.spring(w.t.Context(), members)
+		if n := r.count("level=WARN", "timers with schedules are not moved on yet"); n != 1 {
+			t.Errorf("warned %d times\n%s", n, w.log())
+		}
+	})
+}
+
+// Times that were made due before are not told again, as by a clock that was set back.
+func TestTimesOfATimerThatWereMadeDueAreNotMissed(t *testing.T) {
+	simulate(t, noJobs, func(w *world) {
+		r := w.replica(0)
+		w.at(0)
+		source := []byte(`{` + tenSeconds + `, "http": {"url": "http://127.0.0.1/"}}`)
+		timer, err := config.ParseTimer("a", source, time.Now())
+		w.must(err)
+		read := service.Series{Of: lock.Due{Job: "timer:a", Tick: w.origin().Add(10 * time.Second)}, Newest: w.origin().Add(30 * time.Second)}
+		for second, want := range map[int]int{45: 0, 65: 2} {
+			p := springAt(read, timer, w.origin().Add(time.Duration(second)*time.Second))
+			if p.Missed.Count != want {
+				t.Errorf("at %d s %d are missed, want %d", second, p.Missed.Count, want)
+			}
+			p.Missed.Count = 3
+			r.firer.record.sprung(&p, service.SprungPast)
+		}
+		w.expect(0, "missed_total", "@timers")
+	})
+}
+
+// The log names a timer with a schedule as its users do.
+func TestTheLogNamesTheTimerOfATimeThatIsNotThere(t *testing.T) {
+	simulate(t, noJobs, func(w *world) {
+		r := w.replica(0)
+		w.at(0)
+		w.dueTimer(time.Second, fmt.Sprint(w.origin().UnixMilli(), " timer:a@1000 timer 1 0 0 nonce"))
+		w.at(5 * time.Second)
+		if n := r.count("is dropped", "job=timer:a\n"); n != 1 {
+			t.Errorf("told %d times\n%s", n, w.log())
+		}
 	})
 }
 

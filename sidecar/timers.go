@@ -102,8 +102,8 @@ func (t *timers) limit() int64 {
 }
 
 // spring makes the newest times that have come of timers with schedules due, and has the timers wait for the next ones.
-// It returns the due members that it has made. Times that came while no replica was there are missed. A time that comes
-// while the one before is not over is passed over.
+// It returns the due members that it has made. Times that no replica has claimed before a newer one came are missed. A
+// time that comes while the one before runs or is handed on is passed over. After an error the next look goes on.
 func (t *timers) spring(ctx context.Context, members []lock.Due) (made []lock.Due) {
 	for page := range slices.Chunk(members, service.MaxSprung) {
 		all, err := t.springs(ctx, page)
@@ -111,9 +111,12 @@ func (t *timers) spring(ctx context.Context, members []lock.Due) (made []lock.Du
 		if err == nil && len(all) > 0 {
 			codes, err = t.store.Spring(ctx, all)
 		}
-		if err != nil && ctx.Err() == nil {
-			t.log.Debug("timers with schedules are not moved on yet", "err", err)
-			t.nudges.nudgeIn(turn)
+		if err != nil {
+			if ctx.Err() == nil {
+				t.log.Warn("timers with schedules are not moved on yet", "err", err)
+				t.nudges.nudgeIn(lookEvery)
+			}
+			return made
 		}
 		for i, code := range codes {
 			p := &all[i]
@@ -122,7 +125,7 @@ func (t *timers) spring(ctx context.Context, members []lock.Due) (made []lock.Du
 				continue
 			}
 			t.firer.record.sprung(p, code)
-			if code == service.SprungDue {
+			if code == service.SprungDue || code == service.SprungReplaced {
 				made = append(made, p.Due())
 			}
 		}
@@ -143,6 +146,9 @@ func (t *timers) springs(ctx context.Context, members []lock.Due) ([]service.Spr
 			t.explainUnread(ctx, r.Of, err)
 			continue
 		}
+		if timer.Repeats == nil { // it was set anew without a schedule, and the member is gone
+			continue
+		}
 		now := r.Of.Tick.Add(r.Of.Age) // by Redis' clock, which may be wrong
 		if own := t.clock.Now(); own.Before(now) {
 			now = own
@@ -160,7 +166,8 @@ func springAt(r service.Series, timer *config.Timer, now time.Time) service.Spri
 		p.Tick = newestOf(p.Tick, timer.Repeats.Last(now))
 		p.Next = timer.Next(p.Tick)
 		p.Missed = service.Entry{Job: r.Of.Job, Outcome: lock.Missed, Ended: now}
-		p.Missed.Count, p.Missed.First, p.Missed.Tick = ticks.within(r.Of.Tick.Add(-time.Second), p.Tick)
+		from := newestOf(r.Of.Tick.Add(-time.Second), r.Newest) // earlier ones were made due
+		p.Missed.Count, p.Missed.First, p.Missed.Tick = ticks.within(from, p.Tick)
 	}
 	return p
 }
@@ -194,15 +201,16 @@ func (t *timers) fire(ctx context.Context, w *wake, done func()) {
 // to log. If Redis is away, the next look tries again.
 func (t *timers) explainUnread(ctx context.Context, d lock.Due, err error) {
 	var problems config.Problems
+	job := service.SeriesJob(d.Job)
 	switch {
 	case errors.Is(err, service.ErrNoTimer):
 		if ours, _, err := t.store.Locks.Drop(ctx, d, ""); ours && err == nil {
-			t.log.Error("a timer that is due is dropped: what it was to do is not known any more", "job", d.Job)
+			t.log.Error("a timer that is due is dropped: what it was to do is not known any more", "job", job)
 		}
 	case errors.As(err, &problems), errors.Is(err, service.ErrBadTimer): // another version may be able to read it
 		t.deferred.deferUntil(d.Member(), d.Job, time.Now().Add(pauseRetry))
-		t.log.Warn("a timer that is due cannot be read", "job", d.Job, "err", err)
+		t.log.Warn("a timer that is due cannot be read", "job", job, "err", err)
 	case ctx.Err() == nil:
-		t.log.Debug("a timer that is due was not read", "job", d.Job, "err", err)
+		t.log.Debug("a timer that is due was not read", "job", job, "err", err)
 	}
 }

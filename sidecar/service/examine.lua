@@ -31,6 +31,5 @@ try('publish', ARGV[1], 'examined')
 try('pexpire', KEYS[2], 1000)
 try('pexpire', KEYS[3], 1000)
 try('pexpire', KEYS[4], 1000)
-try('exists', KEYS[1])
 try('del', KEYS[1])
 return {'OK', t[1] * 1000 + math.floor(t[2] / 1000), unpack(refused)}

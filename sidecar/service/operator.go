@@ -262,7 +262,10 @@ func (o *Operator) SetTimer(ctx context.Context, id string, source []byte) (t *c
 
 // Timer returns the definition of a timer that waits, and when it comes due.
 func (o *Operator) Timer(ctx context.Context, id string) (source []byte, at time.Time, err error) {
-	source, at, err = o.Store.Timer(ctx, id)
+	err = ErrNoTimer
+	if config.IsTimerID(id) {
+		source, at, err = o.Store.Timer(ctx, id)
+	}
 	switch {
 	case errors.Is(err, ErrNoTimer):
 		err = noTimer(id)

@@ -122,6 +122,8 @@ func TestWhatTheTableDoesNotAllowIsRefused(t *testing.T) {
 func TestAnIDThatNoTimerCanHaveIsRefusedWithoutRedis(t *testing.T) {
 	o := &Operator{Table: func() *config.Table { return table(t) }}
 	refused(t, o.DeleteTimer(t.Context(), "-x"), NoTimer, `no timer "-x" waits`, "")
+	_, _, err := o.Timer(t.Context(), "a@9000") // a time of a schedule
+	refused(t, err, NoTimer, `no timer "a@9000" waits`, "")
 }
 
 func TestATriggerIsAskedForWithAUUID(t *testing.T) {

@@ -13,9 +13,8 @@ import (
 type Series struct {
 	Of     lock.Due // its due member
 	Source []byte
-	Err    error // why it cannot be read: ErrNoTimer or ErrBadTimer; nil = it can
-
-	newest int64 // time that was made due, in milliseconds; 0 = none
+	Newest time.Time // that was made due; 1970 = none
+	Err    error     // why it cannot be read: ErrNoTimer or ErrBadTimer; nil = it can
 }
 
 // Series reads the timers with schedules whose members a Look has found due, at most MaxSprung of them.
@@ -30,7 +29,7 @@ func (s *Store) Series(ctx context.Context, members []lock.Due) ([]Series, error
 		if text != "" {
 			e, err = parseTimer(text)
 		}
-		all[i] = Series{members[i], []byte(e.source), err, e.newest}
+		all[i] = Series{members[i], []byte(e.source), rds.FromMillis(e.newest), err}
 	}
 	return all, nil
 }
@@ -44,7 +43,8 @@ type Sprung string
 // The codes.
 const (
 	SprungDue        Sprung = "DUE"
-	SprungOverlapped Sprung = "OVERLAPPED" // the time before is not over: this one is passed over
+	SprungReplaced   Sprung = "REPLACED"   // due; no replica had claimed the time before, which is missed
+	SprungOverlapped Sprung = "OVERLAPPED" // the time before runs or is handed on: this one is passed over
 	SprungPast       Sprung = "PAST"       // the time was made due before: Redis' clock was set back
 	SprungGone       Sprung = "GONE"       // the timer does not wait for the time of its member any more
 )
@@ -67,7 +67,8 @@ func (p *Spring) Due() lock.Due {
 
 // Spring makes times of timers with schedules due, each as a timer of its own, and has the timers wait for the next
 // times, in one step. It says what became of each. A timer that is not as Series has read it is left alone. While a
-// time of a timer is not over, no other one of it becomes due. After an error it may have had its effect or not.
+// time of a timer runs or is handed on, no other one of it becomes due. After an error it may have had its effect or
+// not.
 func (s *Store) Spring(ctx context.Context, all []Spring) ([]Sprung, error) {
 	k := s.redis.Keys
 	keys := []string{k.DueTimers, k.Ledger(TimerJobs), k.History(TimerJobs)}
@@ -78,7 +79,7 @@ func (s *Store) Spring(ctx context.Context, all []Spring) ([]Sprung, error) {
 		if p.Missed.Count > 0 {
 			missed = p.Missed.text()
 		}
-		before := k.Timer(rds.OccurrenceJob(p.Of.Job, p.newest))
+		before := k.Timer(rds.OccurrenceJob(p.Of.Job, rds.Millis(p.Newest)))
 		keys = append(keys, k.Timer(p.Of.Job), k.Timer(p.Due().Job), before)
 		args = append(args, p.Of.Member(), rds.Millis(p.Tick), rds.Millis(p.Next), missed)
 	}

@@ -40,7 +40,7 @@ func TestEachTimeOfAScheduleIsATimerOfItsOwn(t *testing.T) {
 		bytes("22")
 
 		// A change is for the times to come.
-		a.SetsSeries("x", third, "two", third, false)
+		a.SetsSeries("x", third, "two", second, false) // for which it waits, and which has come
 		dues := w.Dues()
 		i := slices.IndexFunc(dues, func(d lock.Due) bool { return d.Kind == "timer" })
 		if i < 0 || dues[i].Member() != read.Due().Member() {
@@ -49,7 +49,7 @@ func TestEachTimeOfAScheduleIsATimerOfItsOwn(t *testing.T) {
 		if source, _, err := b.Service.Timer(w.Context(), service.TimerID(dues[i].Job)); string(source) != "one\nof two\x00" || err != nil {
 			w.Errorf("it is to do %q, %v", source, err)
 		}
-		if all, err := a.Service.Timers(w.Context(), 9); err != nil || len(all) != 1 || !all[0].At.Equal(third) {
+		if all, err := a.Service.Timers(w.Context(), 9); err != nil || len(all) != 1 || !all[0].At.Equal(second) {
 			w.Errorf("timers: %+v, %v", all, err)
 		}
 		l, _ := b.Wins(b.ClaimOf(dues[i]))
@@ -98,6 +98,36 @@ func TestDeletingASchedulesTimerDeletesItsTimeThatWaits(t *testing.T) {
 	})
 }
 
+// A newer time replaces one that no replica has claimed, and not one that is handed on.
+func TestANewerTimeOfAScheduleReplacesOneThatNoReplicaHasClaimed(t *testing.T) {
+	redisworld.OnEvery(t, func(w *redisworld.World) {
+		w.KnowsTimers()
+		a := w.Replica("a")
+		a.SetsSeries("x", w.Tick(-9), "source", w.Tick(-9), true)
+		a.Springs(w.Tick(-8), service.SprungDue)
+		second := a.SpringsSeries(w.Tick(-7), service.SprungReplaced)
+		dues := w.Dues()
+		i := slices.IndexFunc(dues, func(d lock.Due) bool { return d.Kind == "timer" })
+		if len(dues) != 2 || i < 0 || dues[i].Member() != second.Due().Member() {
+			w.Fatalf("due: %+v, want %q", dues, second.Due().Member())
+		}
+		if got := w.Admin.HGet(w.Context(), timerLedger, "bytes").Val(); got != "12" {
+			w.Errorf("%s bytes are counted", got)
+		}
+		entries, err := a.Service.History(w.Context(), "timer:x", 9)
+		if err != nil || len(entries) != 1 || entries[0].Outcome != lock.Missed || !entries[0].Tick.Equal(w.Tick(-9)) {
+			w.Errorf("the history has %+v, %v", entries, err)
+		}
+		l, _ := a.Wins(a.ClaimOf(dues[i]))
+		_, err = l.Handover(w.Context(), 0, lock.Ending{})
+		w.Must(err)
+		a.SpringsSeries(w.Tick(-6), service.SprungOverlapped)
+		if dues := w.Dues(); len(dues) != 2 {
+			w.Errorf("due: %+v", dues)
+		}
+	})
+}
+
 func TestLostRepliesAboutASchedulesTimerChangeNothing(t *testing.T) {
 	redisworld.OnEvery(t, func(w *redisworld.World) {
 		w.KnowsTimers()
@@ -127,6 +157,14 @@ func TestLostRepliesAboutASchedulesTimerChangeNothing(t *testing.T) {
 		}
 		if len(w.Dues()) != 0 {
 			w.Errorf("due: %+v", w.Dues())
+		}
+
+		// It has ended, and its last time waits.
+		a.SetsSeries("y", w.Tick(-1), "source", w.Tick(-1), true)
+		a.Springs(time.Time{}, service.SprungDue)
+		a.Proxy.On(w.Script("timer.lua"), 2, lossy.LoseReply)
+		if ok, err := a.Service.DeleteTimer(w.Context(), "y"); !ok || err != nil {
+			w.Errorf("its last time is deleted: %t, %v", ok, err)
 		}
 	})
 }

@@ -4,30 +4,39 @@
 --       its entry, that of the time to be made due, and that of the newest one that was
 -- ARGV  1 how many entries the history keeps; then for each timer its member, the newest time that has come (ms), the one
 --       after it (0 = it has ended), and what the history is told of older ones, which are missed; '' = there are none
--- returns {OK, now, then for each timer: DUE; OVERLAPPED: the time before is not over, and this one is passed over; PAST: it
---          was made due before; GONE: the timer does not wait for the time of this member any more, and nothing is done}
+-- returns {OK, now, then for each timer: DUE; REPLACED: due in place of the time before, which no replica had claimed; OVERLAPPED: that
+--          one runs, or is handed on, and this one is passed over; PAST: it was made due before; GONE: the timer does not wait for it}
 local due, ledger, history = KEYS[1], KEYS[2], KEYS[3]
 local answer, bytes, more = {'OK', now}, tonumber(redis.call('HGET', ledger, 'bytes')) or 0, 0
+local kept = redis.call('MGET', unpack(KEYS, 4))           -- all is read before the first write: it may be refused
 local function keep(text) redis.pcall('XADD', history, 'MAXLEN', '~', ARGV[1], '*', 'tick', text) end
 for i = 0, (#ARGV - 1) / 4 - 1 do
-  local timer, occurrence, before = KEYS[3 * i + 4], KEYS[3 * i + 5], KEYS[3 * i + 6]
+  local timer, occurrence = KEYS[3 * i + 4], KEYS[3 * i + 5]
   local member, tick, following, missed = ARGV[4 * i + 2], ARGV[4 * i + 3], ARGV[4 * i + 4], ARGV[4 * i + 5]
-  local newest, at, copy, set = string.match(redis.call('GET', timer) or '', '^series (%d+) (%d+) (%S+) (.*)$') -- set: '<1 ..> <source>'
+  local newest, at, copy, set = string.match(kept[3 * i + 1] or '', '^series (%d+) (%d+) (%S+) (.*)$') -- set: '<1 ..> <source>'
   local job, code = string.match(member, '^%d+ (%S+)'), 'GONE'
+  local function tell(of, fate) keep(string.format('{"job":"%s","first":%s,"tick":%s,"count":1,"outcome":"%s","ended":%d}', job, of, of, fate, now)) end
   if at and member == at .. ' ' .. job .. ' series 1 0 0 ' .. copy and redis.call('ZREM', due, member) == 1 then -- even when Redis' memory is full; then nothing is refused
-    if missed ~= '' then keep(missed) end
-    if tonumber(tick) <= tonumber(newest) then
-      code = 'PAST'
-    elseif redis.call('EXISTS', occurrence, before) > 0 then
-      code = 'OVERLAPPED'
-      keep(string.format('{"job":"%s","first":%s,"tick":%s,"count":1,"outcome":"overlapped","ended":%d}', job, tick, tick, now))
-    else
-      code, newest, more = 'DUE', tick, more + #set - 2
+    code = tonumber(tick) <= tonumber(newest) and 'PAST' or 'DUE'
+    for n = 2, code == 'DUE' and 3 or 0 do                 -- a mark is not in the way
+      local was, by, source = string.match(kept[3 * i + n] or '', '^(%d+) (%S+) [01] (.*)$')
+      if was and redis.call('ZREM', due, was .. ' ' .. job .. '@' .. was .. ' timer 1 0 0 ' .. by) == 1 then
+        code, more = code == 'DUE' and 'REPLACED' or code, more - #source
+        redis.call('DEL', KEYS[3 * i + 3 + n])
+        tell(was, 'missed')
+      elseif string.find(kept[3 * i + n] or '', '^%d') then
+        code = 'OVERLAPPED'
+      end
+    end
+    if missed ~= '' and code ~= 'PAST' then keep(missed) end
+    if code == 'OVERLAPPED' then tell(tick, 'overlapped') end
+    if code == 'DUE' or code == 'REPLACED' then
+      newest, more = tick, more + #set - 2
       redis.call('SET', occurrence, tick .. ' ' .. copy .. ' ' .. set)
       redis.call('ZADD', due, tick, tick .. ' ' .. job .. '@' .. tick .. ' timer 1 0 0 ' .. copy)
     end
     if following == '0' then                               -- forgotten; a late copy of the request does not set it again
-      redis.call('SET', timer, 'deleted - ' .. copy .. ' ' .. string.sub(set, 1, 1) .. ' ' .. newest, 'PX', 600000)
+      redis.call('SET', timer, 'deleted - ' .. copy .. ' ' .. string.sub(set, 1, 1) .. ' ' .. newest, 'PX', 86400000)
       more = more - #set + 2
     else
       redis.call('SET', timer, 'series ' .. newest .. ' ' .. following .. ' ' .. copy .. ' ' .. set)

@@ -11,11 +11,11 @@
 --   delete: DELETED; NONE: it does not wait, or there never was one; both with the newest time of its schedule that was made due
 --   STALE: this copy came too late
 -- The entry is '<due> <copy that set it> <1 if there was none> <source>'. The timer waits while the member that these make is
--- due; after that, a replica is dealing with it. The member is new at every enqueue, as every other is. A timer leaves
--- 'fired - <copy that set it> <1 ..>' for a day (see settle), or 'deleted <request that did so> <copy that set it> <1 ..>
--- <newest>' for ten minutes. The field `bytes` of the ledger is how many bytes the sources of all entries have.
--- With a schedule the entry is 'series <newest> <due> ..', and waits until it ends: spring makes each of its times due as a timer
--- of its own, '<id>@<time>', which leaves nothing. <newest> is the last one (0 = none): no time up to it is made due again.
+-- due; after that, a replica is dealing with it. The member is new at every enqueue, as every other is. A timer leaves for a day
+-- 'fired - <copy that set it> <1 ..>' (see settle), or for ten minutes 'deleted <request that did so> <copy that set it> <1 ..> <newest>'
+-- (for a day when its schedule has ended). The field `bytes` of the ledger is how many bytes the sources of all entries have.
+-- With a schedule the entry is 'series <newest> <due> ..', and waits until it ends: spring makes each of its times due as a timer of its
+-- own, '<id>@<time>', which leaves nothing when it has run. <newest> is the last one (0 = none): no time up to it is made due again.
 local timer, due, ledger = KEYS[1], KEYS[2], KEYS[3]
 local verb, id, copy, at, source, kind = ARGV[1], ARGV[2], ARGV[3], ARGV[5], ARGV[6], ARGV[10] or 'timer'
 local entry = redis.call('GET', timer) or ''
@@ -27,12 +27,11 @@ newest = newest or tonumber(last) and last or '0'
 
 local function member(of, ms, nonce) return ms .. ' timer:' .. id .. ' ' .. of .. ' 1 0 0 ' .. nonce end
 local function request(of) return string.match(of or '', '^[^.]*') end
-local waits = setAt and redis.call('ZSCORE', due, member(before, setAt, setBy))
+local isDue = setAt and redis.call('ZSCORE', due, member(before, setAt, setBy))
+local waits = isDue or setAt and series                    -- a schedule whose member is lost is set anew, or deleted
 
 -- bytes is what the sources have together when this many come to them.
-local function bytes(more)
-  return math.max((tonumber(redis.call('HGET', ledger, 'bytes')) or 0) + more, 0)
-end
+local function bytes(more) return math.max((tonumber(redis.call('HGET', ledger, 'bytes')) or 0) + more, 0) end
 local function weigh(more) redis.call('HSET', ledger, 'bytes', string.format('%d', bytes(more))) end
 
 -- Asked again, the same answer.
@@ -45,18 +44,18 @@ if verb == 'delete' then
   if not waits then return {'NONE', now, tonumber(newest)} end
   redis.call('ZREM', due, member(before, setAt, setBy))    -- first: it is not refused when Redis' memory is full
   redis.call('SET', timer, 'deleted ' .. request(copy) .. ' ' .. setBy .. ' ' .. new .. ' ' .. newest, 'PX', 600000)
-  if string.find(id, '@', 1, true) then redis.call('DEL', timer) end
   weigh(-#setTo)
   return {'DELETED', now, tonumber(newest)}
 end
 
 if waits then
-  if setTo == source and (setAt == at or series) then return {'SET', now, 0, tonumber(setAt)} end
+  if isDue and setTo == source and (setAt == at or series) then return {'SET', now, 0, tonumber(setAt)} end
 elseif entry ~= '' and mark ~= 'deleted' then
   return {'FIRED', now, 0}
 elseif redis.call('ZCARD', due) >= tonumber(ARGV[7]) then
   return {'FULL', now, 0}
 end
+if series and kind == 'series' and isDue and tonumber(setAt) <= now then at = setAt end -- it has come, and is not lost
 local more = #source - (waits and #setTo or 0)
 if more > 0 and bytes(more) > tonumber(ARGV[9]) then return {'LARGE', now, tonumber(ARGV[9])} end
 redis.call('ZADD', due, at, member(kind, at, copy))        -- first: should it be no sorted set, nothing is written

@@ -2,6 +2,7 @@ package redisworld
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/solotick/solotick/lock"
@@ -25,10 +26,26 @@ func (r *Replica) SetsSeries(id string, next time.Time, source string, waits tim
 	}
 }
 
-// Springs has the only timer with a schedule that is due wait for its next time.
+// Springs has the only timer that is due, which has a schedule, wait for its next time.
 func (r *Replica) Springs(next time.Time, want service.Sprung) service.Spring {
 	r.World.Helper()
-	read, err := r.Service.Series(r.World.Context(), []lock.Due{r.Sees()})
+	return r.springs(r.Sees(), next, want)
+}
+
+// SpringsSeries is Springs for the only timer with a schedule, which others are due beside.
+func (r *Replica) SpringsSeries(next time.Time, want service.Sprung) service.Spring {
+	r.World.Helper()
+	dues := r.World.Dues()
+	i := slices.IndexFunc(dues, func(d lock.Due) bool { return d.Kind == lock.Series })
+	if i < 0 {
+		r.World.Fatalf("no timer with a schedule waits: %+v", dues)
+	}
+	return r.springs(dues[i], next, want)
+}
+
+func (r *Replica) springs(d lock.Due, next time.Time, want service.Sprung) service.Spring {
+	r.World.Helper()
+	read, err := r.Service.Series(r.World.Context(), []lock.Due{d})
 	r.World.Must(err)
 	p := service.Spring{Series: read[0], Tick: read[0].Of.Tick, Next: next}
 	r.SpringsAs(p, want)
