@@ -119,10 +119,12 @@ func outcomeIn(entry string) string {
 	return name
 }
 
-// timer: ARGV.
+// timer: ARGV, and the answer.
 const (
-	argTimer  = 1
-	argSource = 5
+	argTimer    = 1
+	argSource   = 5
+	answerTime  = 1
+	answerWaits = 3
 )
 
 // spring: ARGV of the first timer, and its code in the answer.

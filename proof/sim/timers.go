@@ -93,6 +93,14 @@ const manyTimers = "many timers"
 
 // timerWon begins that fault. The claims are locked.
 func (c *claims) timerWon(won *claim) {
+	if t := c.timers[service.TimerID(won.job)]; t != nil {
+		for _, o := range t.times {
+			if o.replaced != 0 && o.tick.Equal(won.tick) && c.keeps(o.replaced) {
+				c.world.violated("1: never twice", won.job, "%s is claimed, and was replaced at %s", stamp(o.tick),
+					o.replaced)
+			}
+		}
+	}
 	n := len(c.all)
 	if c.struck || n < 2 || c.all[n-2].won != won.won || c.all[n-2].replica != won.replica {
 		return
@@ -116,13 +124,19 @@ type timerState struct {
 	set     time.Duration // 0: never
 	source  string        // of the newest that was set
 	deleted time.Duration // 0: it was not
-	times   []sprung      // of one that repeats, those that were made due
+
+	// Of one that repeats: its times that were made due, the one for which it waits and since when, and the one for
+	// which it was to wait when it was set.
+	times       []sprung
+	waits, told time.Time
+	since       time.Duration
 }
 
 // sprung is a time of a timer that repeats, which was made due.
 type sprung struct {
-	tick time.Time
-	at   time.Duration
+	tick     time.Time
+	at       time.Duration
+	replaced time.Duration // when a newer one took its place, which is missed then; 0: none did
 }
 
 // sprang records the times of timers that repeat which were made due. The claims are locked.
@@ -134,10 +148,18 @@ func (c *claims) sprang(q *call) {
 		w.met["springs: "+code]++
 		w.note(q.replica, "spring", member[memberJob], args[1], "", code)
 		t := c.timers[service.TimerID(member[memberJob])]
-		if t == nil || code != string(service.SprungDue) {
+		if t == nil || code == string(service.SprungGone) {
 			continue
 		}
-		made := sprung{millis(args[1]), w.now()}
+		t.waits, t.since = millis(args[2]), w.now()
+		switch service.Sprung(code) {
+		case service.SprungReplaced:
+			c.replaced(t, member[memberJob])
+		case service.SprungDue:
+		default:
+			continue
+		}
+		made := sprung{tick: millis(args[1]), at: w.now()}
 		for _, o := range t.times {
 			if !made.tick.After(o.tick) && c.keeps(o.at) {
 				w.violated("1: never twice", member[memberJob], "%s is made due at %s, and %s was at %s",
@@ -154,11 +176,27 @@ func (c *claims) sprang(q *call) {
 			w.violated("1: deleted", member[memberJob], "%s is made due at %s, and the timer was deleted at %s",
 				stamp(made.tick), made.at, t.deleted)
 		}
-		if every := int64(t.every() / time.Second); c.keeps(t.set) && made.tick.Unix()%every != 0 {
+		if every := int64(t.every() / time.Second); c.keeps(t.set) && made.tick.Unix()%every != 0 && !made.tick.Equal(t.told) {
 			w.violated("1: replaced", member[memberJob], "at %s it was set to repeat every %d s, and %s is made due at %s",
 				t.set, every, stamp(made.tick), made.at)
 		}
 		t.times = append(t.times, made)
+	}
+}
+
+// replaced records that a newer time has replaced the newest one, which no replica may have claimed. The claims are
+// locked.
+func (c *claims) replaced(t *timerState, job string) {
+	if len(t.times) == 0 {
+		return
+	}
+	last := &t.times[len(t.times)-1]
+	last.replaced = c.world.now()
+	for _, cl := range c.all {
+		if cl.job == job && cl.tick.Equal(last.tick) && c.keeps(cl.won) && c.keeps(last.at) {
+			c.world.violated("overlap", job, "%s is replaced at %s, and was claimed at %s", stamp(last.tick),
+				last.replaced, cl.won)
+		}
 	}
 }
 
@@ -184,9 +222,18 @@ func (c *claims) timed(q *call, code string) {
 	switch {
 	case t == nil:
 	case code == "SET" && len(q.args) > argSource && q.args[argSource] != t.source: // else nothing has changed
+		was, since := t.waits, t.since
 		t.set, t.source, t.deleted = c.world.now(), q.args[argSource], 0
+		if t.plan.Every == 0 || len(q.reply) <= answerWaits {
+			return
+		}
+		t.waits, t.told, t.since = millis(q.reply[answerWaits]), millis(q.reply[answerWaits]), c.world.now()
+		if was.Unix() > 0 && c.keeps(since) && !was.After(millis(q.reply[answerTime])) && !was.Equal(t.waits) {
+			c.world.violated("2: never lost", service.TimerJob(t.plan.ID),
+				"%s had come, and is lost: it was set anew, and waits for %s", stamp(was), stamp(t.waits))
+		}
 	case code == "DELETED":
-		t.deleted = c.world.now()
+		t.deleted, t.waits = c.world.now(), time.Time{}
 	}
 }
 
