@@ -67,8 +67,8 @@ func (a *app) timerSetCommand() *cobra.Command {
 		Use:   "set ID {{--at TIME | --after DURATION | --schedule SCHEDULE} --url URL | -f FILE}",
 		Short: "Send a request at a given time, or by a schedule",
 		Long: `One of the replicas sends the request once, at the given time or after the given duration, or at each
-time of a schedule, as in the table. Setting the same id again replaces the pending timer. An id whose request was sent
-for the last time within the last day is refused.
+time of a schedule, as in the table. Setting the same id again replaces the pending timer. The id of a timer without a
+schedule that was sent within the last day is refused.
 
 With -f the file holds the whole timer in JSON, as docs/api.md describes it. If its time has passed, the request is sent
 at once.`,
