@@ -53,7 +53,7 @@ var timerMutants = []mutant{
 	{"timer", "a deletion is not remembered",
 		"  weigh(-#setTo)\n", "  weigh(-#setTo)\n  redis.call('DEL', timer)\n"},
 	{"timer", "a deletion is remembered for ever", "newest, 'PX', 600000)", "newest)"},
-	{"timer", "the same is set anew", "if setTo == source and (setAt == at or series) then", "if false then"},
+	{"timer", "the same is set anew", "if isDue and setTo == source and (setAt == at or series) then", "if false then"},
 	{"timer", "another time is the same", "setTo == source and (setAt == at or series)", "setTo == source"},
 	{"timer", "another source is the same", "setTo == source and (setAt == at or", "(setAt == at or"},
 	{"timer", "what was handed on is set anew", "entry ~= '' and mark ~= 'deleted'", "mark == 'fired'"},
@@ -482,6 +482,6 @@ func (w *timerWalk) probeKept(set func(copied string, at int64, source, want str
 	w.do("DEL", w.keys.DueTimers)
 	code, _ := w.timer("delete", "a", "d1", farFuture)
 	w.demand(code == "DELETED" && w.entry("a") == "", "what does not wait is deleted: %s", code)
-	w.do("SET", w.keys.Timer("timer:a"), "series of another version")
+	w.do("SET", w.keys.Timer("timer:a"), "series 5 of another version")
 	set("q8", 9_000, "{8}", "FIRED 0 0")
 }
