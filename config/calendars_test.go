@@ -93,7 +93,7 @@ func TestATimerCanHaveAListOfSchedulesButNoCalendars(t *testing.T) {
 		t.Fatal(err)
 	}
 	again, err := ParseTimer("a", timer.Source, testNow)
-	if err != nil || again.Job.Content != timer.Job.Content || len(again.Repeats.Expressions()) != 2 {
+	if err != nil || again.Job.content() != timer.Job.content() || len(again.Repeats.Expressions()) != 2 {
 		t.Errorf("%s is read again as %+v, %v", timer.Source, again, err)
 	}
 	if _, err := ParseTimer("a", []byte(body+`, "exclude": ["holidays"]}`), testNow); err == nil || !strings.Contains(err.Error(), `"exclude" is for jobs of the table alone`) {

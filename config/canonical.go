@@ -93,8 +93,7 @@ func (o object) MarshalJSON() ([]byte, error) {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		b.Write(encode(f.name))
-		b.WriteByte(':')
+		b.WriteString(`"` + f.name + `":`)
 		b.Write(encode(f.value))
 	}
 	b.WriteByte('}')

@@ -124,6 +124,7 @@ func (d *decoder) finishJob(n *yaml.Node, found map[string]*yaml.Node) {
 			"both %s and %s are set", ways[0], ways[1])
 	}
 	d.checkJob()
+	d.job.Content = d.job.content()
 }
 
 func (d *decoder) checkJob() {
@@ -145,7 +146,6 @@ func (d *decoder) checkJob() {
 	d.job.finishChange()
 	odd(d.Decoder, d.job)
 	d.job.Fingerprint = d.job.fingerprint()
-	d.job.Content = d.job.content()
 	if d.job.unset(whenKeys...) {
 		d.job.Schedule = nil // its ticks are not known
 	}

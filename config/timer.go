@@ -54,7 +54,7 @@ func (t *Timer) Next(after time.Time) time.Time {
 	return time.Time{}
 }
 
-var timerID = regexp.MustCompile(`^[A-Za-z0-9]([-A-Za-z0-9._]*[A-Za-z0-9])?$`)
+var timerID = regexp.MustCompile(`^[A-Za-z0-9]+([-._]+[A-Za-z0-9]+)*$`)
 
 // IsTimerID reports whether a timer can have that id.
 func IsTimerID(id string) bool { return len(id) <= maxTimerID && timerID.MatchString(id) }
@@ -62,6 +62,7 @@ func IsTimerID(id string) bool { return len(id) <= maxTimerID && timerID.MatchSt
 // timerDecoder decodes one timer after the other. Describing its keys is most of the work, and is done once.
 type timerDecoder struct {
 	*decoder
+	id    string
 	at    time.Time
 	after time.Duration
 }
@@ -69,15 +70,15 @@ type timerDecoder struct {
 // timerDecoders are those that are not in use.
 var timerDecoders = sync.Pool{New: func() any {
 	d := &timerDecoder{decoder: newDecoder(theTimer, time.Time{})}
-	d.Root = d.timerKeys(&d.at, &d.after)
+	d.Root = d.timerKeys(&d.id, &d.at, &d.after)
 	return d
 }}
 
 var theTimer = strict.Subject{Noun: "a timer", Text: "the body", Begin: "begin with at:, after: or schedule:",
 	Limit: MaxSource, Most: "64 KiB", Merge: shareInDefaults, Literal: true, NoAliases: noAliases}
 
-// timerKeys are the keys of a job that a timer can have, and at and after.
-func (d *decoder) timerKeys(at *time.Time, after *time.Duration) []strict.Key {
+// timerKeys are the keys of a job that a timer can have, and id, at and after.
+func (d *decoder) timerKeys(id *string, at *time.Time, after *time.Duration) []strict.Key {
 	ahead := func(v time.Duration) string {
 		if v > furthest {
 			return "must be at most ten years"
@@ -89,6 +90,7 @@ func (d *decoder) timerKeys(at *time.Time, after *time.Duration) []strict.Key {
 			Example: `"2026-12-24T18:00:00Z"`, Show: strict.Shown, Also: "time when due"},
 		{Name: "after", Type: strict.Duration(after, ahead), Default: "at, after or schedule",
 			Example: "90s", Show: strict.Shown, Also: "in delay"},
+		{Name: "id", Type: strict.NonEmpty(id), Default: "that of the request", Example: "x", Show: strict.Shown},
 	}
 	for _, k := range jobKeys(&d.draft, d.calendars) {
 		switch k.Name {
@@ -122,7 +124,7 @@ func ParseTimer(id string, data []byte, now time.Time) (*Timer, error) {
 }
 
 func (d *timerDecoder) parse(id string, data []byte, now time.Time) *Timer {
-	d.now, d.Warnings = now, nil
+	d.now, d.Warnings, d.id = now, nil, ""
 	d.begin(fmt.Sprintf("timer %s: ", strict.Quoted(id)))
 	d.job.Name, d.job.ConcurrencyPolicy = "timer:"+id, Allow
 	root, found := d.document(data)
@@ -131,6 +133,9 @@ func (d *timerDecoder) parse(id string, data []byte, now time.Time) *Timer {
 		d.File("", "%sthe id must have at most %d characters", d.Scope, maxTimerID)
 	case !timerID.MatchString(id):
 		d.File("", "%sthe id must be letters, digits, -, . and _, and begin and end with a letter or digit", d.Scope)
+	}
+	if d.id != "" && d.id != id {
+		d.Fail(found["id"], "leave it out", "id is not that of the request")
 	}
 	if root != nil {
 		d.checkJob()
@@ -206,11 +211,11 @@ func (d *decoder) document(data []byte) (*yaml.Node, map[string]*yaml.Node) {
 func (d *decoder) canonical(root *yaml.Node, first ...field) []byte {
 	fields := object(first)
 	for _, f := range canonicalFields(d.Root, root) {
-		if f.name != "after" && (len(first) == 0 || f.name != first[0].name) {
+		if f.name != "after" && f.name != "id" && (len(first) == 0 || f.name != first[0].name) {
 			fields = append(fields, f)
 		}
 	}
-	out := encode(fields)
+	out, _ := fields.MarshalJSON()
 	if len(out) > MaxSource {
 		d.File("", "%sas JSON it is larger than 64 KiB", d.Scope)
 	}
