@@ -146,6 +146,23 @@ func apiProblems(t *testing.T, id, body string) Problems {
 	return problems
 }
 
+// TestTheIDAmongTheKeysIsThatOfTheRequest, and is kept neither in Redis nor for the next timer.
+func TestTheIDAmongTheKeysIsThatOfTheRequest(t *testing.T) {
+	const rest = `"after": "1h", "http": {"url": "http://127.0.0.1/x"}}`
+	for range 3 {
+		a, err := ParseTimer("a", []byte(`{"id": "a", `+rest), testNow)
+		if err != nil || strings.Contains(string(a.Source), "id") {
+			t.Errorf("%+v, %v", a, err)
+		}
+		if b, err := ParseTimer("b", []byte(`{`+rest), testNow); err != nil || string(b.Source) != string(a.Source) {
+			t.Errorf("%+v, %v", b, err)
+		}
+	}
+	if _, err := ParseTimer("b", []byte(`{"id": "a", `+rest), testNow); err == nil || !strings.Contains(err.Error(), "body:1:2: ") || !strings.Contains(err.Error(), "id is not that of the request") {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestATimerIsOneRun(t *testing.T) {
 	timer, err := ParseTimer("Order-4711.reminder_2", []byte(`{"after": "1h30m", "http": {"url": "http://localhost/x", "body": "${X}"}, "timeout": "10s",
 		"guarantee": "at-least-once", "retry": {"limit": 2}, "startRetries": 0}`), testNow.Add(1234567*time.Nanosecond))

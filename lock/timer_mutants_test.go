@@ -99,7 +99,8 @@ var timerMutants = []mutant{
 	{"timer", "a time of one without a schedule is kept", "if series and kind == 'series' and isDue", "if kind == 'series' and isDue"},
 	{"timer", "a time that was lost is kept", "and isDue and tonumber(setAt) <= now", "and tonumber(setAt) <= now"},
 	{"timer", "a schedule that is set again, the same, begins anew", "(setAt == at or series)", "setAt == at"},
-	{"timer", "what is set again is told its own time", "return {'SET', now, 0, tonumber(setAt)}", "return {'SET', now, 0, tonumber(at)}"},
+	{"timer", "what is set again is told its own time", "return {'SET', now, 2, tonumber(setAt)}", "return {'SET', now, 2, tonumber(at)}"},
+	{"timer", "what is set again, the same, is told as a change", "{'SET', now, 2,", "{'SET', now, 0,"},
 	{"timer", "asked again, told its own time", "tonumber(new), tonumber(setAt)}", "tonumber(new), tonumber(at)}"},
 	{"timer", "what is set is not told its time", "waits and 0 or 1, tonumber(at)}", "waits and 0 or 1}"},
 	{"timer", "a schedule is set as a timer of one time", "(kind == 'series' and", "(kind == 'other' and"},
@@ -420,7 +421,7 @@ func (w *timerWalk) probeSchedules() {
 	springs("a", "q1", 9_000, 9_000, 10_000, 0, "", "DUE")
 	history(0, "")
 	set("q1.1", 8_000, "{}", "SET 1 10000")
-	set("q2", 8_000, "{}", "SET 0 10000")
+	set("q2", 8_000, "{}", "SET 2 10000")
 	springs("a", "q1", 9_000, 9_000, 10_000, 0, "", "GONE")
 	springs("a", "q1", 10_000, 10_000, 11_000, 9_000, "", "REPLACED")
 	history(1, passed(9_000, "missed"))

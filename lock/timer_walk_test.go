@@ -185,7 +185,7 @@ func (w *timerWalk) ask(q *request, until int64) {
 		is("DELETED", w.sprung[q.id])
 	case q.verb == "set" && now != nil && now.state == "waiting" && now.source == q.source:
 		if code != "STALE" || until == farFuture {
-			is("SET", 0)
+			is("SET", 2)
 		}
 	case until != farFuture:
 		w.demand(code == "STALE" || code == "FIRED" && now != nil && now.state != "waiting", "%s came late and was answered %s", q.uuid, code)

@@ -168,7 +168,7 @@ func (a *app) setTimerOf(c *cobra.Command, id, file string) error {
 // setTimer sets a timer, and shows what is wrong with it. Lines and columns mean something only in a file; file is ""
 // if the timer is made of flags.
 func (a *app) setTimer(ctx context.Context, op *operator, id string, source []byte, file string) error {
-	t, created, err := op.SetTimer(ctx, id, source)
+	t, made, err := op.SetTimer(ctx, id, source)
 	if err != nil {
 		r := service.RefusalOf(err)
 		switch {
@@ -184,12 +184,12 @@ func (a *app) setTimer(ctx context.Context, op *operator, id string, source []by
 		return usage(r.Problems[0].Hint, "%s", strings.Join(texts, "; "))
 	}
 	a.warnIfNoReplica(ctx, op)
-	said, then := map[bool]string{true: "set", false: "replaced"}[created], ""
+	then := ""
 	if t.Repeats != nil {
 		then = ", and then by its schedule"
 	}
 	return a.answer(view.NewTimer(t.ID, t.At),
-		fmt.Sprintf("%s %s: at %s, in %s%s", said, t.ID, formatTime(t.At), untilDue(op.now(), t.At), then))
+		fmt.Sprintf("%s %s: at %s, in %s%s", made, t.ID, formatTime(t.At), untilDue(op.now(), t.At), then))
 }
 
 func (a *app) timerListCommand() *cobra.Command {

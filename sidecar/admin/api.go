@@ -43,13 +43,14 @@ type api struct {
 	Options
 	operator    *service.Operator
 	crossOrigin http.CrossOriginProtection
-	asking      atomic.Int32 // claims that are being answered
+	asking      atomic.Int32  // claims that are being answered
+	batches     chan struct{} // one for each batch of timers that is being set
 }
 
 // API serves the status page and the API, only to this machine, and in browsers only to its own page. Everything in it
 // is bounded except the wait for a drain.
 func API(o Options) http.Handler {
-	a := &api{Options: o, operator: &service.Operator{
+	a := &api{Options: o, batches: make(chan struct{}, mostBatches), operator: &service.Operator{
 		Store: o.Store, Table: o.Replica.Table, Limit: operateLimit}}
 	mux := http.NewServeMux()
 	for path, methods := range a.routes() {
@@ -94,6 +95,7 @@ func (a *api) routes() map[string]methods {
 		"/v1/replicas":                {"GET": a.shows(func(s view.Status) any { return s.Replicas })},
 		"/v1/replica":                 {"GET": asJSON(a.self)},
 		"/v1/timers":                  {"GET": asJSON(a.timers, "limit")},
+		"/v1/timers:batch":            {"POST": asJSON(a.setTimers)},
 		"/v1/timers/{id}": {"GET": asJSON(a.timer), "PUT": asJSON(a.setTimer),
 			"DELETE": asJSON(a.deleteTimer)},
 		"/v1/runs/{run}/heartbeat": {"POST": asJSON(a.heartbeat)},

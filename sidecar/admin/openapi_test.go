@@ -480,6 +480,9 @@ func (g *generator) request(path string, o operation) (target, body string) {
 
 // document makes a JSON document from a schema, mostly one that fits.
 func (g *generator) document(schema map[string]any) string {
+	if of, many := schema["items"].(map[string]any); many {
+		return "[" + g.document(of) + ", " + g.document(of) + "]"
+	}
 	var of struct{ Properties map[string]any }
 	name, _ := schema["$ref"].(string)
 	if err := g.d.resolve(name, &of); err != nil {

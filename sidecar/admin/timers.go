@@ -1,25 +1,72 @@
 package admin
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 
+	"github.com/solotick/solotick/sidecar/service"
 	"github.com/solotick/solotick/sidecar/view"
 )
 
 // setTimer sets a timer. Its request may hold secrets: the API shows it only in the answer to a GET of this one timer.
 func (a *api) setTimer(r *http.Request) (*answer, error) {
 	id := r.PathValue("id")
-	body, err := document(r)
+	body, err := document(r, maxBody)
 	if err != nil {
 		return nil, err
 	}
-	t, created, err := a.operator.SetTimer(r.Context(), id, body)
+	t, made, err := a.operator.SetTimer(r.Context(), id, body)
 	if err != nil {
 		return nil, err
 	}
-	a.Log.Info("timer set", "timer", id, "at", view.Stamp(t.At), "new", created)
-	return &answer{made(created), view.NewTimer(id, t.At)}, nil
+	a.Log.Info("timer set", "timer", id, "at", view.Stamp(t.At), "new", made == service.TimerSet)
+	status := map[bool]int{true: http.StatusCreated}[made == service.TimerSet]
+	return &answer{status, view.NewTimer(id, t.At)}, nil
+}
+
+const (
+	maxBatch    = 4 << 20 // bytes of many timers
+	mostBatches = 2       // of them, are read and set at once
+)
+
+// batched is the answer to one of many timers.
+type batched struct {
+	ID     string         `json:"id"`
+	Result service.Change `json:"result"` // or "refused"
+	At     string         `json:"at,omitempty"`
+	Status int            `json:"status,omitempty"`
+	*refusal
+}
+
+// setTimers sets many timers. Each has an answer of its own, as if it had come alone.
+func (a *api) setTimers(r *http.Request) (*answer, error) {
+	soon, cancel := context.WithTimeout(r.Context(), turnWait)
+	defer cancel()
+	if !take(soon, a.batches) {
+		return nil, refuse(http.StatusServiceUnavailable, "ask again", "%d batches are being set", mostBatches)
+	}
+	defer func() { <-a.batches }()
+	body, err := document(r, maxBatch)
+	if err != nil {
+		return nil, err
+	}
+	var sources []json.RawMessage
+	if json.Unmarshal(body, &sources) != nil || len(sources) > service.MaxTimerBatch {
+		return nil, refuse(http.StatusUnprocessableEntity, "", "not an array of up to %d timers", service.MaxTimerBatch)
+	}
+	answers, refused := make([]batched, len(sources)), 0
+	for i, t := range a.operator.SetTimers(r.Context(), sources) {
+		if t.Err == nil {
+			answers[i] = batched{ID: t.ID, Result: t.Made, At: view.Stamp(t.Timer.At)}
+			continue
+		}
+		f := refusing(t.Err)
+		answers[i] = batched{ID: t.ID, Result: "refused", Status: f.status, refusal: f}
+		refused++
+	}
+	a.Log.Info("timers set", "timers", len(answers)-refused, "refused", refused)
+	return &answer{body: answers}, nil
 }
 
 func (a *api) timer(r *http.Request) (*answer, error) {
@@ -53,9 +100,9 @@ func (a *api) deleteTimer(r *http.Request) (*answer, error) {
 	return &answer{body: view.DeletedTimer{ID: id, Deleted: true}}, nil
 }
 
-// document reads a body, which must be one JSON document, and refuses parameters.
-func document(r *http.Request) ([]byte, error) {
-	body, err := read(r, maxBody)
+// document reads a body of at most so many bytes, which must be one JSON document.
+func document(r *http.Request, most int64) ([]byte, error) {
+	body, err := read(r, most)
 	switch {
 	case err != nil:
 		return nil, err
@@ -65,12 +112,4 @@ func document(r *http.Request) ([]byte, error) {
 		return nil, refuse(http.StatusBadRequest, "", "the body is not JSON")
 	}
 	return body, nil
-}
-
-// made returns the status of an answer: 201 if the timer was created, otherwise 200.
-func made(created bool) int {
-	if created {
-		return http.StatusCreated
-	}
-	return http.StatusOK
 }

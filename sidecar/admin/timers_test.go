@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -150,6 +151,90 @@ func TestImpossibleNamesAreTheRequestsFault(t *testing.T) {
 	}
 }
 
+func TestEachTimerOfABatchIsAnsweredAsIfItCameAlone(t *testing.T) {
+	w := newWorld(t)
+	const path, shown = "/v1/timers:batch", `"at": "2027-03-28T08:00:00.000Z"`
+	timer := func(id, more string) string {
+		return `{"id": "` + id + `", "at": "2027-03-28T08:00:00Z", ` + more + target + `}`
+	}
+	w.says(w.ask("POST", path, `[]`), 200, `[]`)
+	w.says(w.ask("POST", path, `[`+timer("a", "")+`, `+timer("b", "")+`]`), 200,
+		`[{"id": "a", "result": "set", `+shown+`}, {"id": "b", "result": "set", `+shown+`}]`)
+	series := `{"id": "each", "schedule": "0 9 * * *", "timeZone": "Europe/Berlin", ` + target + `}`
+	w.mini.Set("solotick:{billing}:timer:fired", "fired - x 1")
+	alone := func(id, body string) string {
+		got := w.ask("PUT", "/v1/timers/"+id, body)
+		return fmt.Sprintf(`{"id": %q, "result": "refused", "status": %d, %s`, id, got.Code, got.Body.String()[1:])
+	}
+	bad := `{"id": "bad", "at": "noon", "exec": {}, "http": {"url": "http://evil.example/"}}`
+	w.says(w.ask("POST", path, `[`+timer("a", "")+`, `+bad+`, `+timer("b", `"timeout": "1m", `)+`, `+series+`, `+timer("fired", "")+`, `+
+		timer("c", "")+`, `+timer("c", "")+`, `+timer("c", `"timeout": "1m", `)+`]`), 200,
+		`[{"id": "a", "result": "unchanged", `+shown+`}, `+alone("bad", bad)+`, {"id": "b", "result": "replaced", `+shown+`},
+		{"id": "each", "result": "set", "at": "2027-03-29T07:00:00.000Z"}, `+alone("fired", timer("fired", ""))+`,
+		{"id": "c", "result": "set", `+shown+`}, {"id": "c", "result": "unchanged", `+shown+`}, {"id": "c", "result": "replaced", `+shown+`}]`)
+	w.says(w.ask("GET", "/v1/timers/c", ""), 200, `{"id": "c", `+shown+`, "definition": {"at": "2027-03-28T08:00:00Z", `+target+`, "timeout": "1m"}}`)
+	w.says(w.ask("PUT", "/v1/timers/each", series), 200, `{"id": "each", "at": "2027-03-29T07:00:00.000Z"}`)
+	w.refuses(w.ask("PUT", "/v1/timers/other", series), 422, "is not that of the request")
+	for body, want := range map[string]string{
+		`{` + target + `}`: "the id must be", `5`: "no JSON object", `{"id": 5}`: "no JSON object", `{"id": "a", "ID": "b", "after": "1s", ` + target + `}`: "is not that of",
+		`{"id": "a", "id": "a", "after": "1s", ` + target + `}`: "duplicate key",
+	} {
+		if got := w.ask("POST", path, `[`+body+`]`).Body.String(); !strings.Contains(got, `"status":422`) || !strings.Contains(got, want) {
+			t.Errorf("%s: %s, want %q", body, got, want)
+		}
+	}
+	var many strings.Builder
+	for i := range 100 {
+		fmt.Fprintf(&many, `, "x%d": 1`, i)
+	}
+	if got := w.ask("POST", path, `[{"id": "a"`+many.String()+`}]`).Body.String(); strings.Count(got, `"line"`) != 10 {
+		t.Errorf("not ten problems: %s", got)
+	}
+	w.mini.HSet("solotick:{billing}:job:@timers", "bytes", fmt.Sprint(256<<20))
+	if got := w.ask("POST", path, `[`+timer("new", "")+`]`).Body.String(); !strings.Contains(got, `"status":507`) {
+		t.Errorf("a service that is full: %s", got)
+	}
+}
+
+func TestABatchOfTimersIsBounded(t *testing.T) {
+	w := newWorld(t)
+	const path = "/v1/timers:batch"
+	batch := func(n int) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, `,{"id": "t%d", "after": "1h", %s}`, i, target)
+		}
+		return "[" + b.String()[1:] + "]"
+	}
+	body := batch(1000)
+	got := w.ask("POST", path, strings.Repeat(" ", maxBatch-len(body))+body).Body.String()
+	if timers, err := w.store.Timers(t.Context(), 2000); err != nil || len(timers) != 1000 || strings.Count(got, `"result":"set"`) != 1000 {
+		t.Errorf("%d timers, %v: %.200s", len(timers), err, got)
+	}
+	w.refuses(w.ask("POST", path, strings.Repeat(" ", maxBatch-len(body)+1)+body), 413, "larger than 4096 KiB")
+	w.refuses(w.ask("POST", path, batch(1001)), 422, "not an array of up to 1000 timers")
+	w.refuses(w.ask("POST", path, `{`+target+`}`), 422, "not an array of up to 1000 timers")
+	w.refuses(w.ask("POST", path, ""), 400, "body is missing")
+
+	// No more than two at once: these stand still while they ask for the table.
+	asked, end := make(chan struct{}), make(chan struct{})
+	w.reads = func() {
+		asked <- struct{}{}
+		<-end
+	}
+	var both sync.WaitGroup
+	for range mostBatches {
+		both.Go(func() { w.ask("POST", path, batch(1)) })
+		<-asked
+	}
+	w.patience = time.Nanosecond
+	w.refuses(w.ask("POST", path, "[]"), 503, "2 batches are being set")
+	close(end)
+	both.Wait()
+	w.reads, w.patience = nil, 0
+	w.says(w.ask("POST", path, "[]"), 200, "[]")
+}
+
 func TestThereMayNotBeTooManyTimers(t *testing.T) {
 	w := newWorld(t)
 	w.mini.HSet("solotick:{billing}:job:@timers", "bytes", fmt.Sprint(256<<20))
@@ -169,6 +254,7 @@ func TestSecretsOfTimersAreNotTold(t *testing.T) {
 		{"PUT", "/v1/timers/one", `{"after": "1h", ` + target + `}`}, {"GET", "/v1/timers", ""},
 		{"PUT", "/v1/timers/each", `{"schedule": "0 9 * * *", ` + target + `}`}, {"GET", "/v1/jobs", ""}, {"GET", "/v1/status", ""},
 		{"PUT", "/v1/timers/each", `{"schedule": "0 9 * * *", "hunter2" ` + target + `}`}, {"PUT", "/v1/timers/each", `{"schedule": "nonsense", ` + target + `}`},
+		{"POST", "/v1/timers:batch", `[{"id": "hunter", "after": "never", ` + target + `}, {"id": "b", "after": "1h", ` + target + `}]`},
 		{"PUT", "/v1/timers/one", `{"after": "never", ` + target + `}`}, {"PUT", "/v1/timers/one", `{"after": "1h", "http": {"url": "http://u:hunter2@10.0.0.1/"}}`},
 	} {
 		told.WriteString(w.ask(c[0], c[1], c[2]).Body.String())

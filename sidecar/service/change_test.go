@@ -28,7 +28,8 @@ var changes = []change{
 }
 
 func setX(ctx context.Context, r *redisworld.Replica) (bool, error) {
-	return r.Service.SetTimer(ctx, "x", r.World.Start.Add(time.Hour), []byte("source"))
+	made, err := r.Service.SetTimer(ctx, "x", r.World.Start.Add(time.Hour), []byte("source"))
+	return made == service.TimerSet, err
 }
 func deleteX(ctx context.Context, r *redisworld.Replica) (bool, error) {
 	return r.Service.DeleteTimer(ctx, "x")
@@ -138,8 +139,8 @@ func TestAnswerThatIsUnderWayIsWaitedForWhenTheContextEnds(t *testing.T) {
 		a.Proxy.On(lossy.Script(service.TimerSHA), 1, lossy.Delay(200*time.Millisecond))
 		short, cancel := context.WithTimeout(w.Context(), 100*time.Millisecond)
 		defer cancel()
-		if ok, err := a.Service.SetTimer(short, "x", w.Tick(0), nil); !ok || err != nil {
-			w.Errorf("%t, %v", ok, err)
+		if made, err := a.Service.SetTimer(short, "x", w.Tick(0), nil); made != service.TimerSet || err != nil {
+			w.Errorf("%s, %v", made, err)
 		}
 	})
 }

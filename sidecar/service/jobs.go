@@ -51,9 +51,9 @@ func (o *Operator) seen(ctx context.Context) (map[string]config.Guarantee, error
 		}
 	}
 	histories := o.Store.redis.Keys.History("")
-	err := o.Store.eachKeys(ctx, func(keys []string) error {
+	err := o.Store.eachKeys(ctx, histories, func(keys []string) error {
 		for _, key := range keys {
-			if job, ok := strings.CutPrefix(key, histories); ok && job != rds.TimerJobs {
+			if job := strings.TrimPrefix(key, histories); job != rds.TimerJobs {
 				see(job)
 			}
 		}

@@ -2,10 +2,12 @@ package service
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -233,31 +235,79 @@ func (o *Operator) admits(j *config.Job) error {
 	return nil
 }
 
-// SetTimer keeps a timer for all replicas. created tells that no timer of that id waited.
-func (o *Operator) SetTimer(ctx context.Context, id string, source []byte) (t *config.Timer, created bool, err error) {
+// SetTimer keeps a timer for all replicas.
+func (o *Operator) SetTimer(ctx context.Context, id string, source []byte) (*config.Timer, Change, error) {
+	t, err := o.readTimer(id, source)
+	if err != nil {
+		return nil, "", err
+	}
+	made, err := ask(ctx, o, func(ctx context.Context) (Change, error) { return o.setTimer(ctx, t) })
+	return t, made, err
+}
+
+// readTimer reads a timer, and checks all of it.
+func (o *Operator) readTimer(id string, source []byte) (*config.Timer, error) {
 	now, err := o.Now()
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
-	if t, err = config.ParseTimer(id, source, now); err != nil {
-		return nil, false, RefusalOf(err)
-	}
-	if err := o.admits(&t.Job); err != nil {
-		return nil, false, err
+	t, err := config.ParseTimer(id, source, now)
+	if err != nil {
+		return nil, RefusalOf(err)
 	}
 	if t.Repeats != nil && t.At.IsZero() {
 		p := config.Problem{File: "body",
 			Message: fmt.Sprintf("timer %q: its schedule has no time in the next ten years", id)}
-		return nil, false, wrong(Invalid, config.Problems{p})
+		return nil, wrong(Invalid, config.Problems{p})
 	}
-	created, err = ask(ctx, o, func(ctx context.Context) (created bool, err error) {
-		if t.Repeats == nil {
-			return o.Store.SetTimer(ctx, id, t.At, t.Source)
+	return t, o.admits(&t.Job)
+}
+
+// setTimer sends a timer to Redis. A timer with a schedule then has the time for which it waits.
+func (o *Operator) setTimer(ctx context.Context, t *config.Timer) (made Change, err error) {
+	if t.Repeats == nil {
+		return o.Store.SetTimer(ctx, t.ID, t.At, t.Source)
+	}
+	t.At, made, err = o.Store.SetSeries(ctx, t.ID, t.At, t.Source)
+	return made, err
+}
+
+// MaxTimerBatch bounds how many timers SetTimers sets.
+const MaxTimerBatch = 1000
+
+// TimerAnswer is the answer to one of several requests to set a timer.
+type TimerAnswer struct {
+	ID    string
+	Timer *config.Timer
+	Made  Change // "" if it is refused
+	Err   error  // of which RefusalOf makes a Refusal
+}
+
+// SetTimers sets timers as SetTimer does, side by side, and those of one id in their order. A source is the timer's
+// keys in JSON, its id among them. Answers are in the order of the sources, and tell ten problems of one at most.
+func (o *Operator) SetTimers(ctx context.Context, sources []json.RawMessage) []TimerAnswer {
+	ctx, cancel := context.WithTimeout(ctx, o.Limit)
+	defer cancel()
+	answers, seen := make([]TimerAnswer, len(sources)), map[string]bool{}
+	var all sync.WaitGroup
+	for i, source := range sources {
+		a := &answers[i]
+		if json.Unmarshal(source, &struct{ ID *string }{&a.ID}) != nil {
+			a.Err = refuse(Invalid, "it is no JSON object with an id")
+			continue
 		}
-		t.At, created, err = o.Store.SetSeries(ctx, id, t.At, t.Source)
-		return created, err
-	})
-	return t, created, err
+		if a.Timer, a.Err = o.readTimer(a.ID, source); a.Err == nil {
+			if seen[a.ID] {
+				all.Wait()
+			}
+			seen[a.ID] = true
+			all.Go(func() { a.Made, a.Err = o.setTimer(ctx, a.Timer) })
+		} else if r, ok := errors.AsType[*Refusal](a.Err); ok {
+			r.Problems = slices.Clone(r.Problems[:min(len(r.Problems), 10)])
+		}
+	}
+	all.Wait()
+	return answers
 }
 
 // Timer returns the definition of a timer that waits, and when it comes due.

@@ -13,10 +13,9 @@ import (
 // scanned is about how many keys Redis looks at for one step of a scan. Other clients wait for that long.
 const scanned = 1000
 
-// eachKeys calls what for the keys of the service, some at a time. In a Cluster it scans the master of their slot, and
-// no other server. It sees every key that is there all the time, and can see one of them several times.
-func (s *Store) eachKeys(ctx context.Context, what func(keys []string) error) error {
-	prefix := s.redis.Keys.Prefix
+// eachKeys calls what for the service's keys with a prefix, some at a time. In a Cluster it scans the master of their
+// slot, and no other server. It sees every key that is there all the time, and can see one of them several times.
+func (s *Store) eachKeys(ctx context.Context, prefix string, what func(keys []string) error) error {
 	for cursor := uint64(0); ; {
 		keys, err := onServer(ctx, s, func(ctx context.Context, rdb redis.UniversalClient) (found []string, err error) {
 			found, cursor, err = rdb.Scan(ctx, cursor, prefix+"*", scanned).Result()
@@ -41,7 +40,7 @@ func (s *Store) eachKeys(ctx context.Context, what func(keys []string) error) er
 // CountKeys returns how many keys the service has in Redis.
 func (s *Store) CountKeys(ctx context.Context) (int, error) {
 	seen := map[string]bool{}
-	err := s.eachKeys(ctx, func(keys []string) error {
+	err := s.eachKeys(ctx, s.redis.Keys.Prefix, func(keys []string) error {
 		for _, k := range keys {
 			seen[k] = true
 		}
@@ -57,7 +56,7 @@ func (s *Store) CountKeys(ctx context.Context) (int, error) {
 // be gone. A key that is written meanwhile may stay.
 func (s *Store) Purge(ctx context.Context) (int, error) {
 	removed := 0
-	err := s.eachKeys(ctx, func(keys []string) error {
+	err := s.eachKeys(ctx, s.redis.Keys.Prefix, func(keys []string) error {
 		n, err := onServer(ctx, s, func(ctx context.Context, rdb redis.UniversalClient) (int64, error) {
 			return rdb.Unlink(ctx, keys...).Result()
 		})

@@ -9,27 +9,37 @@ import (
 	"github.com/solotick/solotick/lock"
 )
 
-// Series is a timer with a schedule that waits for a time of it, as Redis has it.
+// Series is a timer as Redis has it, mostly one with a schedule.
 type Series struct {
 	Of     lock.Due // its due member
 	Source []byte
 	Newest time.Time // that was made due; 1970 = none
 	Err    error     // why it cannot be read: ErrNoTimer or ErrBadTimer; nil = it can
+
+	timerEntry
 }
 
-// Series reads the timers with schedules whose members a Look has found due, at most MaxSprung of them.
+// Series reads the timers with these due members, a hundred of them at most.
 func (s *Store) Series(ctx context.Context, members []lock.Due) ([]Series, error) {
-	texts, err := s.timerEntries(ctx, members)
-	if err != nil {
-		return nil, fmt.Errorf("reading timers with schedules: %w", err)
+	args := []any{"mget"}
+	for _, d := range members {
+		args = append(args, s.redis.Keys.Timer(d.Job))
 	}
-	all := make([]Series, len(texts))
-	for i, text := range texts {
+	reply, err := s.redis.Do(ctx, args...)
+	values, _ := reply.([]any)
+	if err == nil && len(values) != len(members) {
+		err = rds.Unexpected(reply)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading timers: %w", err)
+	}
+	all := make([]Series, len(values))
+	for i, v := range values {
 		e, err := timerEntry{}, ErrNoTimer // it is deleted
-		if text != "" {
+		if text, ok := v.(string); ok {
 			e, err = parseTimer(text)
 		}
-		all[i] = Series{members[i], []byte(e.source), rds.FromMillis(e.newest), err}
+		all[i] = Series{members[i], []byte(e.source), rds.FromMillis(e.newest), err, e}
 	}
 	return all, nil
 }

@@ -6,7 +6,7 @@
 --       set: 5 when it comes due (ms)  6 source  7 how many timers may wait  8 channel of the nudges
 --       9 how many bytes their sources may have together  10 'series': it has a schedule
 -- returns {code, now, number}
---   set: SET, 1 if there was none of that id, when it comes due; FIRED: it comes too late, for a day; FULL: there are too many;
+--   set: SET, 1 if there was none of that id, 2 if the same one waits, 0 if another did, when it comes due; FIRED: it comes too late, for a day; FULL: there are too many;
 --     LARGE: their sources would have more bytes than this number
 --   delete: DELETED; NONE: it does not wait, or there never was one; both with the newest time of its schedule that was made due
 --   STALE: this copy came too late
@@ -49,7 +49,7 @@ if verb == 'delete' then
 end
 
 if waits then
-  if isDue and setTo == source and (setAt == at or series) then return {'SET', now, 0, tonumber(setAt)} end
+  if isDue and setTo == source and (setAt == at or series) then return {'SET', now, 2, tonumber(setAt)} end
 elseif entry ~= '' and mark ~= 'deleted' then
   return {'FIRED', now, 0}
 elseif redis.call('ZCARD', due) >= tonumber(ARGV[7]) then

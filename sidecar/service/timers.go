@@ -53,29 +53,38 @@ type TimerState struct {
 	At time.Time // when it comes due
 }
 
+// Change is what a request to set a timer has changed.
+type Change string
+
+const (
+	TimerSet       Change = "set" // no timer of that id waited
+	TimerReplaced  Change = "replaced"
+	TimerUnchanged Change = "unchanged" // the same one waits
+)
+
 // SetTimer makes a timer come due at a time, in whole milliseconds, or at once if that has passed. It becomes a due
-// member of the job TimerJob(id) and the kind "timer", which any replica can claim. The id is one word. created tells
-// that no timer of that id was waiting. If the waiting timer has the same time and source, nothing changes; if not, the
-// new one takes its place. The source is opaque here and has MaxSource bytes at most.
+// member of the job TimerJob(id) and the kind "timer", which any replica can claim. The id is one word. If the waiting
+// timer has the same time and source, nothing changes; if not, the new one takes its place. The source is opaque here
+// and has MaxSource bytes at most.
 //
 // If a reply is lost, SetTimer asks again until ctx ends. The error wraps ErrTimerFired, ErrTooMany (of MaxTimers or
 // MaxTimerSources) or ErrNoAnswer. After ErrNoAnswer the timer may be set or not, and no copy of this request will set
 // it later.
-func (s *Store) SetTimer(ctx context.Context, id string, at time.Time, source []byte) (created bool, err error) {
-	_, created, err = s.setTimer(ctx, id, at, source, "timer")
-	return created, err
+func (s *Store) SetTimer(ctx context.Context, id string, at time.Time, source []byte) (made Change, err error) {
+	_, made, err = s.setTimer(ctx, id, at, source, "timer")
+	return made, err
 }
 
 // SetSeries is SetTimer for a timer with a schedule, which its source has: the timer waits for its next time, again and
 // again, until Spring finds no other one. If the waiting timer has the same source, nothing changes. waits is the time
 // for which it waits now.
 func (s *Store) SetSeries(ctx context.Context, id string, next time.Time, source []byte) (
-	waits time.Time, created bool, err error) {
+	waits time.Time, made Change, err error) {
 	return s.setTimer(ctx, id, next, source, lock.Series)
 }
 
 func (s *Store) setTimer(ctx context.Context, id string, at time.Time, source []byte, kind string) (
-	waits time.Time, created bool, err error) {
+	waits time.Time, made Change, err error) {
 	ms := rds.Millis(at)
 	switch err = rds.OneWord("id", id); {
 	case err != nil:
@@ -89,10 +98,11 @@ func (s *Store) setTimer(ctx context.Context, id string, at time.Time, source []
 		err = rds.Unexpected(parts)
 	}
 	if err != nil {
-		return waits, false, err
+		return waits, "", err
 	}
+	changes := map[any]Change{int64(0): TimerReplaced, int64(1): TimerSet, int64(2): TimerUnchanged}
 	next, err := rds.Integer(parts[3])
-	return rds.FromMillis(next), parts[2] == int64(1), err
+	return rds.FromMillis(next), changes[parts[2]], err
 }
 
 // DeleteTimer takes a timer back, and a time of its schedule that no replica has claimed yet; false if no timer of that
@@ -137,8 +147,14 @@ func (s *Store) Timers(ctx context.Context, limit int) ([]TimerState, error) {
 	var found []TimerState
 	members, err := s.dueTimers(ctx, limit)
 	for page := range slices.Chunk(members, 100) {
+		var all []Series
 		if err == nil && len(found) < limit {
-			found, err = s.appendTimers(ctx, found, page)
+			all, err = s.Series(ctx, page)
+		}
+		for _, t := range all {
+			if t.Err == nil && t.nonce == t.Of.Nonce { // it is as it was set, and was not handed on
+				found = append(found, TimerState{rds.TimerID(t.Of.Job), t.at})
+			}
 		}
 	}
 	if err != nil {
@@ -163,36 +179,46 @@ func (s *Store) dueTimers(ctx context.Context, limit int) ([]lock.Due, error) {
 	return timers, err
 }
 
-// appendTimers adds the timers among the due members that are as they were set, and were not handed on.
-func (s *Store) appendTimers(ctx context.Context, found []TimerState, members []lock.Due) ([]TimerState, error) {
-	texts, err := s.timerEntries(ctx, members)
-	for i, text := range texts {
-		if e, err := parseTimer(text); err == nil && e.nonce == members[i].Nonce {
-			found = append(found, TimerState{rds.TimerID(members[i].Job), e.at})
+// EachTimer calls what for each timer that waits, in no order. Between its steps Redis answers other clients. A timer
+// that waits all the time comes at least once, and can come again. The first that cannot be read ends it.
+func (s *Store) EachTimer(ctx context.Context, what func(id string, source []byte) error) error {
+	return s.eachKeys(ctx, s.redis.Keys.Timer(TimerJob("")), func(keys []string) error {
+		for page := range slices.Chunk(keys, 100) {
+			members := make([]lock.Due, len(page))
+			for i, key := range page {
+				members[i].Job = strings.TrimPrefix(key, s.redis.Keys.Prefix)
+			}
+			all, err := s.Series(ctx, members)
+			for i := 0; i < len(all) && err == nil; i++ {
+				err = s.ifItWaits(ctx, &all[i], what)
+			}
+			if err != nil {
+				return err
+			}
 		}
-	}
-	return found, err
+		return nil
+	})
 }
 
-// timerEntries reads the entries of the timers with these members.
-func (s *Store) timerEntries(ctx context.Context, members []lock.Due) ([]string, error) {
-	args := []any{"mget"}
-	for _, d := range members {
-		args = append(args, s.redis.Keys.Timer(d.Job))
+// ifItWaits calls what for a timer, unless a replica deals with it or has done so.
+func (s *Store) ifItWaits(ctx context.Context, t *Series, what func(id string, source []byte) error) error {
+	id := rds.TimerID(t.Of.Job)
+	switch now, _ := s.Now(); {
+	case rds.IsOccurrence(t.Of.Job), errors.Is(t.Err, ErrNoTimer):
+		return nil
+	case t.Err != nil:
+		return fmt.Errorf("reading timer %q: %w", id, t.Err)
+	case !t.series && !t.at.After(now):
+		d := lock.Due{Tick: t.at, Job: t.Of.Job, Kind: "timer", Attempt: 1, Nonce: t.nonce}
+		_, err := s.redis.Do(ctx, "zscore", s.redis.Keys.DueTimers, d.Member())
+		if errors.Is(err, redis.Nil) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
 	}
-	reply, err := s.redis.Do(ctx, args...)
-	if err != nil {
-		return nil, err
-	}
-	values, _ := reply.([]any)
-	if len(values) != len(members) {
-		return nil, rds.Unexpected(reply)
-	}
-	texts := make([]string, len(values))
-	for i, v := range values {
-		texts[i], _ = v.(string)
-	}
-	return texts, nil
+	return what(id, t.Source)
 }
 
 // changeTimer sets or deletes a timer, and returns the answer of the script. bad is why it may not; nil = it may.
@@ -211,6 +237,7 @@ func (s *Store) changeTimer(ctx context.Context, verb, id string, bad error, mor
 // timerEntry is what Redis keeps of a timer: see timer.lua.
 type timerEntry struct {
 	at            time.Time
+	series        bool // it has a schedule
 	nonce, source string
 	newest        int64 // time of its schedule that was made due, in milliseconds; 0 = none
 }
@@ -219,7 +246,7 @@ type timerEntry struct {
 // the timer has a schedule, or the mark that a timer left.
 func parseTimer(text string) (e timerEntry, err error) {
 	entry, series := strings.CutPrefix(text, lock.Series+" ")
-	if series {
+	if e.series = series; series {
 		var newest string
 		newest, entry, _ = strings.Cut(entry, " ")
 		e.newest = rds.Number(newest)

@@ -65,8 +65,8 @@ func (r *benched) store() (*service.Store, redis.UniversalClient) {
 // set sets n timers, by many callers at once.
 func (r *benched) set(s *service.Store, prefix string, n int, at func(i int) time.Time) {
 	r.together(n, func(i int) {
-		if ok, err := s.SetTimer(context.Background(), prefix+strconv.Itoa(i), at(i), benchSource); !ok || err != nil {
-			r.b.Errorf("%t, %v", ok, err)
+		if made, err := s.SetTimer(context.Background(), prefix+strconv.Itoa(i), at(i), benchSource); made != service.TimerSet || err != nil {
+			r.b.Errorf("%s, %v", made, err)
 		}
 	})
 }

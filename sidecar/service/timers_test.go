@@ -3,6 +3,7 @@ package service_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -101,7 +102,9 @@ func TestTimerSetAgainChangesNothingAndSetOtherwiseTakesThePlace(t *testing.T) {
 		at := w.Now().Add(time.Hour)
 		a.Sets("x", at, "one", true)
 		before := w.Dump()
-		b.Sets("x", at, "one", false)
+		if made, err := b.Service.SetTimer(w.Context(), "x", at, []byte("one")); made != service.TimerUnchanged || err != nil {
+			w.Errorf("%s, %v", made, err)
+		}
 		if after := w.Dump(); after != before {
 			w.Errorf("it has changed\n%s\nto\n%s", before, after)
 		}
@@ -118,6 +121,59 @@ func TestTimerSetAgainChangesNothingAndSetOtherwiseTakesThePlace(t *testing.T) {
 		d := a.Sees()
 		b.Sets("x", at, "four", false)
 		a.Loses(a.ClaimOf(d), lock.Gone)
+	})
+}
+
+// TestEveryTimerThatWaitsIsRead and no other: neither one that a replica deals with or has dealt with, nor one time of a
+// schedule.
+func TestEveryTimerThatWaitsIsRead(t *testing.T) {
+	redisworld.OnEvery(t, func(w *redisworld.World) {
+		w.KnowsTimers()
+		a := w.Replica("a")
+		want := map[string]string{"series": "of many", "once": "two words", "late": "is due", "sprung": "", "behind": ""}
+		a.SetsSeries("series", w.Tick(-4), "of many", w.Tick(-4), true)
+		a.Springs(w.Now().Add(time.Hour), service.SprungDue)
+		a.Wins(a.ClaimOf(a.Sees()))
+		for _, id := range []string{"ended", "runs"} {
+			a.Sets(id, w.Tick(-3), id, true)
+			l, _ := a.Wins(a.ClaimOf(a.Sees()))
+			if id == "ended" {
+				a.Finishes(l, 0)
+			}
+		}
+		a.Sets("once", w.Now().Add(time.Hour), "two words", true)
+		a.Sets("deleted", w.Now().Add(time.Hour), "", true)
+		if ok, err := a.Service.DeleteTimer(w.Context(), "deleted"); !ok || err != nil {
+			w.Errorf("deleted: %t, %v", ok, err)
+		}
+		a.SetsSeries("sprung", w.Tick(-2), "", w.Tick(-2), true)
+		a.Springs(w.Now().Add(time.Hour), service.SprungDue) // and no replica has claimed its time
+		a.Sets("late", w.Tick(-2), "is due", true)
+		a.SetsSeries("behind", w.Tick(-2), "", w.Tick(-2), true)
+		for i := range 250 { // of more than one page
+			want[fmt.Sprint("n", i)] = "n"
+			a.Sets(fmt.Sprint("n", i), w.Now().Add(time.Minute), "n", true)
+		}
+		read := func() error {
+			got := map[string]string{}
+			err := a.Service.EachTimer(w.Context(), func(id string, source []byte) error {
+				got[id] = string(source)
+				return nil
+			})
+			if err == nil && !maps.Equal(got, want) {
+				w.Errorf("got %d: %.300v\nof %s", len(got), got, w.Dump())
+			}
+			return err
+		}
+		w.Must(read())
+		w.Must(w.Admin.Set(w.Context(), redisworld.TimerKey+"odd", "of a later version", 0).Err())
+		if err := read(); !errors.Is(err, service.ErrBadTimer) || !strings.Contains(err.Error(), `"odd"`) {
+			w.Errorf("a timer that cannot be read: %v", err)
+		}
+		broken := errors.New("the file is full")
+		if err := a.Service.EachTimer(w.Context(), func(string, []byte) error { return broken }); !errors.Is(err, broken) {
+			w.Errorf("it went on after: %v", err)
+		}
 	})
 }
 

@@ -12,17 +12,18 @@ import (
 // Sets sets a timer, and demands the answer.
 func (r *Replica) Sets(id string, at time.Time, source string, created bool) {
 	r.World.Helper()
-	if got, err := r.Service.SetTimer(r.World.Context(), id, at, []byte(source)); got != created || err != nil {
-		r.World.Fatalf("set %q for %s: created %t, %v; want %t", id, at, got, err, created)
+	got, err := r.Service.SetTimer(r.World.Context(), id, at, []byte(source))
+	if (got == service.TimerSet) != created || err != nil {
+		r.World.Fatalf("set %q for %s: %s, %v; want that it is new: %t", id, at, got, err, created)
 	}
 }
 
 // SetsSeries sets a timer with a schedule.
 func (r *Replica) SetsSeries(id string, next time.Time, source string, waits time.Time, created bool) {
 	r.World.Helper()
-	got, isNew, err := r.Service.SetSeries(r.World.Context(), id, next, []byte(source))
-	if err != nil || isNew != created || !got.Equal(waits) {
-		r.World.Errorf("%s, %t, %v; want it to wait for %s, %t", got, isNew, err, waits, created)
+	got, made, err := r.Service.SetSeries(r.World.Context(), id, next, []byte(source))
+	if err != nil || (made == service.TimerSet) != created || !got.Equal(waits) {
+		r.World.Errorf("%s, %s, %v; want it to wait for %s, %t", got, made, err, waits, created)
 	}
 }
 
