@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/internal/text"
 	"github.com/solotick/solotick/sidecar/service"
 	"github.com/solotick/solotick/sidecar/view"
 )
@@ -30,7 +32,8 @@ each time of a schedule. Redis keeps the timer. Setting the same id again replac
 		Args: subcommand,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(a.timerSetCommand(), a.timerListCommand(), a.timerRmCommand())
+	c.AddCommand(a.timerSetCommand(), a.timerListCommand(), a.timerRmCommand(), a.timerExportCommand(),
+		a.timerImportCommand())
 	return c
 }
 
@@ -75,8 +78,6 @@ at once.`,
 		Example: `  solotick timer set -c table.yaml invoice-4711 --after 48h --url http://127.0.0.1:8080/remind
   solotick timer set -c table.yaml invoice-4711 --at 2027-03-30T08:00:00Z --url http://127.0.0.1:8080/remind \
     --header 'Content-Type: application/json' --body '{"invoice": 4711}'
-  solotick timer set -c table.yaml invoice-4711 --after 2d --url http://127.0.0.1:8080/remind \
-    --body @remind.json --retry 3
   solotick timer set -c table.yaml user-17 --schedule '0 9 * * *' --time-zone Asia/Tokyo \
     --url http://127.0.0.1:8080/mail`,
 		Args: oneID,
@@ -177,11 +178,7 @@ func (a *app) setTimer(ctx context.Context, op *operator, id string, source []by
 		case file != "" && r.Kind == service.Invalid:
 			return a.inFile(file, r.Problems)
 		}
-		var texts []string
-		for _, p := range r.Problems {
-			texts = append(texts, p.Message)
-		}
-		return usage(r.Problems[0].Hint, "%s", strings.Join(texts, "; "))
+		return usage(r.Problems[0].Hint, "%s", said(r))
 	}
 	a.warnIfNoReplica(ctx, op)
 	then := ""
@@ -190,6 +187,15 @@ func (a *app) setTimer(ctx context.Context, op *operator, id string, source []by
 	}
 	return a.answer(view.NewTimer(t.ID, t.At),
 		fmt.Sprintf("%s %s: at %s, in %s%s", made, t.ID, formatTime(t.At), untilDue(op.now(), t.At), then))
+}
+
+// said is all that a refusal says, on one line.
+func said(r *service.Refusal) string {
+	var texts []string
+	for _, p := range r.Problems {
+		texts = append(texts, p.Message)
+	}
+	return text.OneLine(cmp.Or(strings.Join(texts, "; "), r.Message))
 }
 
 func (a *app) timerListCommand() *cobra.Command {
@@ -260,18 +266,11 @@ func (a *app) content(given, what string) ([]byte, error) {
 
 // readSource reads a file with a timer or its body; - is standard input.
 func (a *app) readSource(file, what string) ([]byte, error) {
-	if file == standardInput && a.config == standardInput {
-		return nil, usage("-c table.yaml", "the table and the %s cannot both be standard input", what)
+	in, err := a.openSource(file, what)
+	if err != nil {
+		return nil, err
 	}
-	in := io.Reader(os.Stdin)
-	if file != standardInput {
-		f, err := os.Open(file)
-		if err != nil {
-			return nil, cannot("", "reading the %s: %w", what, err)
-		}
-		defer f.Close()
-		in = f
-	}
+	defer in.Close()
 	data, err := io.ReadAll(io.LimitReader(in, config.MaxSource+1))
 	if err != nil {
 		return nil, cannot("", "reading the %s: %w", what, err)
@@ -280,6 +279,21 @@ func (a *app) readSource(file, what string) ([]byte, error) {
 		return nil, problem("", "%s is larger than %d KiB", shownFile(file), config.MaxSource>>10)
 	}
 	return data, nil
+}
+
+// openSource opens a file; - is standard input.
+func (a *app) openSource(file, what string) (io.ReadCloser, error) {
+	switch {
+	case file == standardInput && a.config == standardInput:
+		return nil, usage("-c table.yaml", "the table and the %s cannot both be standard input", what)
+	case file == standardInput:
+		return os.Stdin, nil
+	}
+	in, err := os.Open(file)
+	if err != nil {
+		err = cannot("", "reading the %s: %w", what, err)
+	}
+	return in, err
 }
 
 // inFile shows the problems of a timer in a file, each with its line and column.
