@@ -26,6 +26,7 @@ const (
 	calledAtAll = 10_000    // timers that call the app
 	setters     = 200       // callers at once
 	apiConns    = 16        // connections to one replica's API, which takes 32
+	batchedAll  = 200_000   // timers that are set in batches
 )
 
 // timers measures one-shot timers with three replicas on one Redis: how many can be set a second until a million wait,
@@ -220,23 +221,22 @@ func (b *bench) timerCalls(dir string) (rows []row, err error) {
 	callers := &http.Client{Transport: &http.Transport{MaxConnsPerHost: apiConns, MaxIdleConnsPerHost: apiConns},
 		Timeout: time.Minute}
 	defer callers.CloseIdleConnections()
+	batched := batchedAll
+	if b.quick {
+		batched = 20_000
+	}
+	batchedIn, err := setBatches(callers, apis, batched)
+	if err != nil {
+		return nil, err
+	}
 	due := time.Now().Add(time.Duration(n)*time.Millisecond + 3*time.Second).Truncate(time.Second)
 	began := time.Now()
 	if err := together(n, func(i int) error {
 		source := timerSource(due, w.app.URL(fmt.Sprintf("timer:t-%d", i), 0)) // the name by which the replica calls it
-		req, err := http.NewRequest(http.MethodPut, fmt.Sprintf("http://%s/v1/timers/t-%d", apis[i%len(apis)], i),
-			bytes.NewReader(source))
+		url := fmt.Sprintf("http://%s/v1/timers/t-%d", apis[i%len(apis)], i)
+		text, err := request(callers, http.MethodPut, url, http.StatusCreated, source)
 		if err != nil {
-			return err
-		}
-		req.Header.Set("Content-Type", "application/json")
-		answer, err := callers.Do(req)
-		if err != nil {
-			return err
-		}
-		defer answer.Body.Close()
-		if text, _ := io.ReadAll(answer.Body); answer.StatusCode != http.StatusCreated {
-			return fmt.Errorf("setting a timer: %s: %.200s", answer.Status, text)
+			return fmt.Errorf("setting a timer: %w: %.200s", err, text)
 		}
 		return nil
 	}); err != nil {
@@ -266,9 +266,54 @@ func (b *bench) timerCalls(dir string) (rows []row, err error) {
 		{What: "timers set per second by the API of three replicas", Unit: "/s", More: true,
 			Ours: one(float64(n) / setIn.Seconds()),
 			Note: fmt.Sprintf("PUT, %d connections to each", apiConns)},
+		{What: "the same in batches", Unit: "/s", More: true, Ours: one(float64(batched) / batchedIn.Seconds()),
+			Note: fmt.Sprintf("POST, %d timers at a time", service.MaxTimerBatch)},
 		{What: fmt.Sprintf("requests per second that an app gets from %d due timers", n), Unit: "/s", More: true,
 			Ours: one(float64(n) / last.Sub(due).Seconds()),
 			Note: "three replicas, their Redis and the app on the same cores"},
 		{What: "timers doubled", Ours: one(float64(count - n)), Targets: []target{oursAtMost(0)}},
 	}, nil
+}
+
+// setBatches sets n timers of the next year, in the largest batches.
+func setBatches(callers *http.Client, apis []string, n int) (time.Duration, error) {
+	began := time.Now()
+	source := timerSource(began.Add(365*24*time.Hour), "http://127.0.0.1:1/timer")
+	err := together(n/service.MaxTimerBatch, func(batch int) error {
+		var body bytes.Buffer
+		for i := range service.MaxTimerBatch {
+			fmt.Fprintf(&body, `,{"id":"far-%d-%d",%s`, batch, i, source[1:])
+		}
+		body.Bytes()[0] = '['
+		body.WriteByte(']')
+		url := "http://" + apis[batch%len(apis)] + "/v1/timers:batch"
+		text, err := request(callers, http.MethodPost, url, http.StatusOK, body.Bytes())
+		if err == nil && bytes.Count(text, []byte(`"result":"set"`)) != service.MaxTimerBatch {
+			err = errors.New("not all are set")
+		}
+		if err != nil {
+			err = fmt.Errorf("setting a batch of timers: %w: %.200s", err, text)
+		}
+		return err
+	})
+	return time.Since(began), err
+}
+
+// request sends JSON, and returns the answer. Another status is an error.
+func request(by *http.Client, method, url string, status int, body []byte) ([]byte, error) {
+	req, err := http.NewRequest(method, url, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	answer, err := by.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err == nil && answer.StatusCode != status {
+		err = errors.New(answer.Status)
+	}
+	return text, err
 }
