@@ -124,15 +124,16 @@ var timerMutants = []mutant{
 	{"spring", "runs overlap", "for n = 2, code == 'DUE' and 3 or 0 do", "for n = 2, code == 'DUE' and 2 or 0 do"},
 	{"spring", "what is not over is overwritten", "for n = 2, code", "for n = 3, code"},
 	{"spring", "what is past takes the time before away", "code == 'DUE' and 3 or 0 do", "3 do"},
-	{"spring", "a time that no replica has claimed is in the way", "if was and redis.call('ZREM'", "if false and redis.call('ZREM'"},
-	{"spring", "a run is replaced", "' timer 1 0 0 ' .. by) == 1 then", "' timer 1 0 0 ' .. by) then"},
-	{"spring", "what was replaced is due", "if was and redis.call('ZREM', due, was .. ' ' .. job .. '@' .. was .. ' timer 1 0 0 ' .. by) == 1 then",
-		"if was and redis.call('ZSCORE', due, was .. ' ' .. job .. '@' .. was .. ' timer 1 0 0 ' .. by) then"},
+	{"spring", "a time that no replica has claimed is in the way", "if since then", "if false then"},
+	{"spring", "a run is replaced", "if since then", "if was then since = since or tick"},
+	{"spring", "what was replaced is due", "        redis.call('ZREM', due, before)\n", ""},
+	{"spring", "what replaces another loses its place", "more - #source, since", "more - #source, at"},
+	{"spring", "the newest time that has come waits longer", "'GONE', at", "'GONE', tick"},
 	{"spring", "what was replaced keeps its entry", "        redis.call('DEL', KEYS[3 * i + 3 + n])\n", ""},
-	{"spring", "the source of what was replaced is counted", "'REPLACED' or code, more - #source", "'REPLACED' or code, more"},
+	{"spring", "the source of what was replaced is counted", "'REPLACED' or code, more - #source,", "'REPLACED' or code, more,"},
 	{"spring", "nobody is told of what was replaced", "        tell(was, 'missed')\n", ""},
-	{"spring", "a replaced time hides one that runs", "code, more = code == 'DUE' and 'REPLACED' or code,", "code, more = 'REPLACED',"},
-	{"spring", "nobody is told that a time was replaced", "code, more = code == 'DUE' and 'REPLACED' or code,", "code, more = code,"},
+	{"spring", "a replaced time hides one that runs", "more, place = code == 'DUE' and 'REPLACED' or code,", "more, place = 'REPLACED',"},
+	{"spring", "nobody is told that a time was replaced", "more, place = code == 'DUE' and 'REPLACED' or code,", "more, place = code,"},
 	{"spring", "a mark is in the way", "or '', '^%d') then", "or '', '^.') then"},
 	{"spring", "what another version has made is not in the way", "elseif string.find(kept[3 * i + n] or '', '^%d') then", "elseif was then"},
 	{"spring", "nobody is told of what overlapped", "tell(tick, 'overlapped')", "local told = tick"},
@@ -141,8 +142,8 @@ var timerMutants = []mutant{
 	{"spring", "the newest time is not noted", "newest, more = tick, more + #set - 2", "more = more + #set - 2"},
 	{"spring", "the source of a time is not counted", "newest, more = tick, more + #set - 2", "newest, more = tick, more"},
 	{"spring", "a time has no entry", "redis.call('SET', occurrence, tick", "redis.call('GET', tick"},
-	{"spring", "a time is not due", "redis.call('ZADD', due, tick, tick", "redis.call('ZSCORE', due, tick"},
-	{"spring", "a time that is late is due as if it were not", "redis.call('ZADD', due, tick, tick", "redis.call('ZADD', due, now, tick"},
+	{"spring", "a time is not due", "redis.call('ZADD', due, place, tick", "redis.call('ZSCORE', due, tick"},
+	{"spring", "a time that is late is due as if it were not", "redis.call('ZADD', due, place, tick", "redis.call('ZADD', due, now, tick"},
 	{"spring", "what has ended is kept", "if following == '0' then ", "if false then "},
 	{"spring", "what has ended leaves no mark",
 		"redis.call('SET', timer, 'deleted - ' .. copy .. ' ' .. string.sub(set, 1, 1) .. ' ' .. newest, 'PX', 86400000)", "redis.call('DEL', timer)"},
@@ -426,6 +427,7 @@ func (w *timerWalk) probeSchedules() {
 	springs("a", "q1", 10_000, 10_000, 11_000, 9_000, "", "REPLACED")
 	history(1, passed(9_000, "missed"))
 	w.demand(w.entry("a@9000") == "" && len(w.due()) == 2, "what was replaced is there: %v", w.due())
+	score("10000 timer:a@10000 timer 1 0 0 q1", 9_000) // it keeps its place in the queue
 	claimed(10_000)
 	springs("a", "q1", 11_000, 11_000, 12_000, 10_000, "", "OVERLAPPED")
 	history(2, passed(11_000, "overlapped"))
@@ -434,12 +436,12 @@ func (w *timerWalk) probeSchedules() {
 	w.do("SET", w.keys.Timer("timer:a@10000"), "deleted d0 q1 1 0")
 	springs("a", "q1", 13_000, 14_000, now+60_000, 10_000, "told", "DUE")
 	history(4, "told")
-	score("14000 timer:a@14000 timer 1 0 0 q1", 14_000)
+	score("14000 timer:a@14000 timer 1 0 0 q1", 13_000)
 	score(w.member(&shot{id: "a", at: now + 60_000, copy: "q1"}, Series), now+60_000)
 	set("q3", 14_000, "{3}", "SET 0 14000") // by a clock that is behind
 	springs("a", "q3", 14_000, 14_000, 15_000, 14_000, "told again", "PAST")
 	history(4, "told")
-	score("14000 timer:a@14000 timer 1 0 0 q1", 14_000)
+	score("14000 timer:a@14000 timer 1 0 0 q1", 13_000)
 	set("q4", now+60_000, "{4}", "SET 0 15000") // for which it waits
 	score(w.member(&shot{id: "a", at: 15_000, copy: "q4"}, Series), 15_000)
 	w.do("ZREM", w.keys.DueTimers, w.member(&shot{id: "a", at: 15_000, copy: "q4"}, Series))

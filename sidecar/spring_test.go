@@ -182,6 +182,20 @@ func TestOfTheTimesOfATimerThatWaitForASlotTheNewestIsFired(t *testing.T) {
 	})
 }
 
+// Twice as many timers come due as can run. A newer time takes the place in the queue of the ones that it replaces.
+func TestATimerWithAScheduleWaitsNoLongerThanOthers(t *testing.T) {
+	simulate(t, "maxRunning: 1"+noJobs, func(w *world) {
+		w.replica(2 * time.Second)
+		w.at(0)
+		for i := range 60 {
+			w.setTimer(fmt.Sprint("t", i), time.Duration(i)*time.Second, "")
+		}
+		w.repeat("a", tenSeconds, "")
+		w.at(time.Minute + 500*time.Millisecond)
+		w.firesAt("timer:a", "10s 30s")
+	})
+}
+
 // A time that has come is not lost when its timer is changed: it has the new request.
 func TestATimeOfATimerThatHasComeIsNotLostWhenTheTimerIsSetAnew(t *testing.T) {
 	simulate(t, noJobs, func(w *world) {
@@ -197,6 +211,22 @@ func TestATimeOfATimerThatHasComeIsNotLostWhenTheTimerIsSetAnew(t *testing.T) {
 		w.at(50 * time.Second)
 		w.firesAt("timer:a", "10s 25s 45s")
 		w.expect(0, "missed_total", "@timers")
+	})
+}
+
+// A time that has come is missed as others are, also if only an older schedule has it.
+func TestATimeOfAnOlderScheduleIsMissed(t *testing.T) {
+	simulate(t, noJobs, func(w *world) {
+		w.replica(0).disconnect(true)
+		w.at(0)
+		w.repeat("a", tenSeconds, "")
+		w.at(12 * time.Second)
+		w.repeat("a", `"schedule": "5,25,45 * * * * *"`, "")
+		w.at(50 * time.Second)
+		w.replica(0)
+		w.at(55 * time.Second)
+		w.firesAt("timer:a", "45s")
+		w.expect(2, "missed_total", "@timers")
 	})
 }
 

@@ -166,8 +166,11 @@ func springAt(r service.Series, timer *config.Timer, now time.Time) service.Spri
 		p.Tick = newestOf(p.Tick, timer.Repeats.Last(now))
 		p.Next = timer.Next(p.Tick)
 		p.Missed = service.Entry{Job: r.Of.Job, Outcome: lock.Missed, Ended: now}
-		from := newestOf(r.Of.Tick.Add(-time.Second), r.Newest) // earlier ones were made due
-		p.Missed.Count, p.Missed.First, p.Missed.Tick = ticks.within(from, p.Tick)
+		p.Missed.Count, p.Missed.First, p.Missed.Tick = ticks.within(newestOf(r.Of.Tick, r.Newest), p.Tick)
+		if r.Of.Tick.After(r.Newest) { // it was not made due; an older schedule may have had it
+			p.Missed.Count++
+			p.Missed.First, p.Missed.Tick = r.Of.Tick, newestOf(r.Of.Tick, p.Missed.Tick)
+		}
 	}
 	return p
 }

@@ -33,7 +33,7 @@ var teeth = []tooth{
 	{"let runs of a series overlap", "overlap", "", []edit{{"sidecar/service/spring.lua",
 		"code == 'DUE' and 3 or 0 do", "code == 'DUE' and 2 or 0 do"}}},
 	{"replace a time of a series that runs", "overlap", "", []edit{{"sidecar/service/spring.lua",
-		"' timer 1 0 0 ' .. by) == 1 then", "' timer 1 0 0 ' .. by) then"}}},
+		"if since then", "if was then since = since or tick"}}},
 	{"lose a time that has come", "2: never lost", "", []edit{{"sidecar/service/timer.lua",
 		"tonumber(setAt) <= now then at = setAt end", "false then at = setAt end"}}},
 	{"drop the claim", "1: never twice", "", []edit{

@@ -14,14 +14,17 @@ for i = 0, (#ARGV - 1) / 4 - 1 do
   local timer, occurrence = KEYS[3 * i + 4], KEYS[3 * i + 5]
   local member, tick, following, missed = ARGV[4 * i + 2], ARGV[4 * i + 3], ARGV[4 * i + 4], ARGV[4 * i + 5]
   local newest, at, copy, set = string.match(kept[3 * i + 1] or '', '^series (%d+) (%d+) (%S+) (.*)$') -- set: '<1 ..> <source>'
-  local job, code = string.match(member, '^%d+ (%S+)'), 'GONE'
+  local job, code, place = string.match(member, '^%d+ (%S+)'), 'GONE', at -- place: in the queue, that of the oldest time that waited
   local function tell(of, fate) keep(string.format('{"job":"%s","first":%s,"tick":%s,"count":1,"outcome":"%s","ended":%d}', job, of, of, fate, now)) end
   if at and member == at .. ' ' .. job .. ' series 1 0 0 ' .. copy and redis.call('ZREM', due, member) == 1 then -- even when Redis' memory is full; then nothing is refused
     code = tonumber(tick) <= tonumber(newest) and 'PAST' or 'DUE'
     for n = 2, code == 'DUE' and 3 or 0 do                 -- a mark is not in the way
       local was, by, source = string.match(kept[3 * i + n] or '', '^(%d+) (%S+) [01] (.*)$')
-      if was and redis.call('ZREM', due, was .. ' ' .. job .. '@' .. was .. ' timer 1 0 0 ' .. by) == 1 then
-        code, more = code == 'DUE' and 'REPLACED' or code, more - #source
+      local before = was and was .. ' ' .. job .. '@' .. was .. ' timer 1 0 0 ' .. by
+      local since = was and redis.call('ZSCORE', due, before)
+      if since then
+        code, more, place = code == 'DUE' and 'REPLACED' or code, more - #source, since
+        redis.call('ZREM', due, before)
         redis.call('DEL', KEYS[3 * i + 3 + n])
         tell(was, 'missed')
       elseif string.find(kept[3 * i + n] or '', '^%d') then
@@ -33,7 +36,7 @@ for i = 0, (#ARGV - 1) / 4 - 1 do
     if code == 'DUE' or code == 'REPLACED' then
       newest, more = tick, more + #set - 2
       redis.call('SET', occurrence, tick .. ' ' .. copy .. ' ' .. set)
-      redis.call('ZADD', due, tick, tick .. ' ' .. job .. '@' .. tick .. ' timer 1 0 0 ' .. copy)
+      redis.call('ZADD', due, place, tick .. ' ' .. job .. '@' .. tick .. ' timer 1 0 0 ' .. copy)
     end
     if following == '0' then                               -- forgotten; a late copy of the request does not set it again
       redis.call('SET', timer, 'deleted - ' .. copy .. ' ' .. string.sub(set, 1, 1) .. ' ' .. newest, 'PX', 86400000)
