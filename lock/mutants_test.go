@@ -635,7 +635,7 @@ var otherMutants = []mutant{
 	{"pause", "the tick at the other pause's end is one of it", "otherEnds - 1 or over", "otherEnds or over"},
 	{"pause", "the ticks between two pauses are not missed", "  table.sort(pauses, function(a, b) return a[1] < b[1] end)\n", ""},
 	{"pause", "the ticks in the first of two pauses are missed", "    from = math.max(from, pause[2])\n", ""},
-	{"pause", "the replicas' time does not count", "at = at ~= 0 and at or now", "at = now"},
+	{"pause", "the replicas' time does not count", "local at = ARGV[4] ~= '0' and tonumber(ARGV[4]) or now", "local at = now"},
 	{"pause", "a pause lasts beyond its end", "finish(ends ~= 0 and math.min(at, ends - 1) or at)", "finish(at)"},
 	{"pause", "the ticks of a pause are missed", "  finish(ends ~= 0 and math.min(at, ends - 1) or at) ", "  "},
 	{"pause", "a resumed job is paused", "  redis.call('HDEL', ledger, field)\n", ""},

@@ -193,7 +193,7 @@ var teeth = []tooth{
 	{"free what a dead run overlapped", "3: skipped for good", "", []edit{
 		{"lock/settle.lua", "verb == 'reap' and tonumber(ARGV[9]) - (ttl or 0) or 0", "0"},
 	}},
-	{"resume by Redis' clock", "2: never lost", "far clock", []edit{{"sidecar/service/pause.lua", "at = at ~= 0 and at or now", "at = now"}}},
+	{"resume by Redis' clock", "2: never lost", "far clock", []edit{{"sidecar/service/pause.lua", "local at = ARGV[4] ~= '0' and tonumber(ARGV[4]) or now", "local at = now"}}},
 	{"resume by Redis' clock where replicas follow their own", "2: never lost", "far clock", []edit{
 		{"sidecar/service/operate.go", "if !r.Local && ", "if (BROKEN || !r.Local) && "},
 	}},

@@ -28,8 +28,6 @@ try('zrem', KEYS[3], 'other')
 try('xadd', KEYS[4], '*', 'field', '1')
 try('xrevrange', KEYS[4], '+', '-', 'COUNT', 1)
 try('publish', ARGV[1], 'examined')
-try('pexpire', KEYS[2], 1000)
-try('pexpire', KEYS[3], 1000)
-try('pexpire', KEYS[4], 1000)
+for i = 2, 4 do try('pexpire', KEYS[i], 1000) end
 try('del', KEYS[1])
 return {'OK', t[1] * 1000 + math.floor(t[2] / 1000), unpack(refused)}

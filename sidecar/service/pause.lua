@@ -23,8 +23,7 @@ if not h[1] then redis.pcall('PUBLISH', ARGV[1], 'due') return {'UNKNOWN', now} 
 local before = redis.call('GET', memo)
 if before then return {'OK', now, tonumber(before)} end
 
-local at = tonumber(ARGV[4])
-at = at ~= 0 and at or now
+local at = ARGV[4] ~= '0' and tonumber(ARGV[4]) or now
 local ends, began = string.match(paused or '', '^(%d+) (%d+)')
 ends, began = tonumber(ends or 0), tonumber(began or at)
 -- finish ends the pause at an instant: the ticks up to then are settled, and refused to late askers. Those that came in
