@@ -127,6 +127,43 @@ func TestLingeringLockNeverCostsALaterTick(t *testing.T) {
 	})
 }
 
+func TestReleasesOfOneMomentSpareTheLocksOfOthers(t *testing.T) {
+	redisworld.OnEvery(t, func(w *redisworld.World) {
+		w.Born("x", "y")
+		a := w.Replica("a")
+		var leases []*lock.Lease
+		for _, job := range []string{redisworld.Job, "x", "y"} {
+			c := a.Claim(1)
+			c.Job = job
+			l, _ := a.Wins(c)
+			leases = append(leases, l)
+		}
+		a.Finishes(leases[0], time.Minute)
+		a.Finishes(leases[1], time.Minute) // y's run goes on
+		other := a.Claim(2)
+		other.Job = "x"
+		next, _ := a.Wins(other)
+		ended, end := context.WithCancel(w.Context())
+		end()
+		if err := leases[2].Release(ended); !errors.Is(err, context.Canceled) {
+			w.Errorf("a release that nobody waits for: %v", err)
+		}
+		var all sync.WaitGroup
+		for _, l := range leases {
+			all.Go(func() { w.Must(l.Release(w.Context())) })
+		}
+		all.Wait()
+		if w.Owner() != "" {
+			w.Errorf("the lock is still %q's", w.Owner())
+		}
+		for job, owner := range map[string]string{"x": next.Run(), "y": leases[2].Run()} {
+			if got := w.Admin.Get(w.Context(), "solotick:{svc}:lock:"+job).Val(); got != owner {
+				w.Errorf("the lock of %s is %q's, want %q", job, got, owner)
+			}
+		}
+	})
+}
+
 func TestReleaseNeverDeletesTheLockOfALiveRun(t *testing.T) {
 	redisworld.OnEvery(t, func(w *redisworld.World) {
 		w.Born()

@@ -448,8 +448,10 @@ var otherMutants = []mutant{
 	{"extend", "another run is told of a cancel", "'x:' .. uuid)", "'x:' .. string.sub(uuid, 1, 1))"},
 	{"extend", "a missing lock is not restored", "else redis.call('SET', lock, uuid, 'PX', ttl) end", "end"},
 
-	{"release", "no compare of the lock", "redis.call('GET', lock) ~= uuid or ", ""},
-	{"release", "a live run's lock is deleted", " or redis.call('HGET', ledger, 'r:' .. uuid)", ""},
+	{"release", "no compare of the lock", "lock == ARGV[i] and", "lock and"},
+	{"release", "a live run's lock is deleted", "and not redis.call('HGET', KEYS[n + i], 'r:' .. lock)", ""},
+	{"release", "the ledger of another job is asked", "KEYS[n + i]", "KEYS[#KEYS]"},
+	{"release", "the lock of another job is deleted", "redis.call('DEL', KEYS[i])", "redis.call('DEL', KEYS[1])"},
 
 	{"register", "an old ledger is born again", "if not born then", "if true then"},
 	{"register", "ticks before the birth are open", "'tick', tick, 'since', since, 'schedule'", "'tick', 0, 'since', since, 'schedule'"},

@@ -1,9 +1,10 @@
--- release: delete the lock after the safety delay, compared with its owner first, and never under a live run.
+-- release: delete locks after the safety delay, each compared with its owner first, and never under a live run.
 --
--- KEYS  1 lock  2 ledger
--- ARGV  1 uuid of the run
--- returns 1 if deleted, else 0
-local lock, ledger, uuid = KEYS[1], KEYS[2], ARGV[1]
-
-if redis.call('GET', lock) ~= uuid or redis.call('HGET', ledger, 'r:' .. uuid) then return 0 end
-return redis.call('DEL', lock)
+-- KEYS  the locks; then as many ledgers
+-- ARGV  uuids of the runs
+-- returns how many are deleted
+local n, deleted = #ARGV, 0
+for i, lock in ipairs(redis.call('MGET', unpack(KEYS, 1, n))) do
+  if lock == ARGV[i] and not redis.call('HGET', KEYS[n + i], 'r:' .. lock) then deleted = deleted + redis.call('DEL', KEYS[i]) end
+end
+return deleted

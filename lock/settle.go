@@ -113,17 +113,6 @@ func (l *Lease) abandon(ctx context.Context) (Settled, error) {
 	return l.settle(ctx, settlement{verb: "abandon", again: l.claim.due().Member()})
 }
 
-// Release deletes the lock before its safety delay has run out; the caller waits for the delay itself. Correctness does
-// not depend on it: Finish made the lock expire.
-func (l *Lease) Release(ctx context.Context) error {
-	c, s := &l.claim, l.store
-	keys := []string{s.redis.Keys.Lock(c.Job, c.slot()), s.redis.Keys.Ledger(c.Job)}
-	if _, err := s.redis.Run(ctx, releaseScript, keys, c.Run); err != nil {
-		return fmt.Errorf("releasing the lock of %q: %w", c.Job, err)
-	}
-	return nil
-}
-
 // due is this run's tick as a member of the due set.
 func (c *Claim) due() Due {
 	return Due{Tick: c.Tick, Job: c.Job, Kind: c.Kind, Key: c.Key, Attempt: c.Attempt,

@@ -46,8 +46,9 @@ type Options struct {
 
 // Store speaks the protocol for one service. It keeps no lock itself and is safe for concurrent use.
 type Store struct {
-	redis *rds.Redis
-	kept  keepers
+	redis    *rds.Redis
+	kept     keepers
+	releases releases
 }
 
 // New makes a Store over a client that never resends by itself; NewClient makes one. The service is the namespace of

@@ -86,6 +86,15 @@ func (w *world) losersAsk(jobs int, far time.Duration) (scripts int64) {
 	return scripts - 3*int64(jobs) // acquire, settle and release
 }
 
+// Runs that end within a moment release their locks in one call.
+func TestAHerdReleasesItsLocksTogether(t *testing.T) {
+	simulate(t, herdTable(30, "* * * * *"), func(w *world) {
+		if n := w.losersAsk(30, 0); n > 3-30 {
+			t.Errorf("three replicas have sent %d scripts to release 30 locks", 30+n)
+		}
+	})
+}
+
 func TestLosersHearOfClaimsAndDoNotAsk(t *testing.T) {
 	long(t)
 	simulate(t, herdTable(120, "* * * * *"), func(w *world) {
