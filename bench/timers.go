@@ -26,12 +26,13 @@ const (
 	calledAtAll = 10_000    // timers that call the app
 	setters     = 200       // callers at once
 	apiConns    = 16        // connections to one replica's API, which takes 32
-	batchedAll  = 200_000   // timers that are set in batches
+	batchedAll  = 100_000   // timers that are set in batches
+	dailyAll    = 880_000   // timers with a schedule: with the others, a service's limit
 )
 
-// timers measures one-shot timers with three replicas on one Redis: how many can be set a second until a million wait,
-// how many are claimed, run (their requests do nothing) and settled a second, and how many requests a second an app on
-// the loopback interface gets from replicas that have an API each, by which they are set.
+// timers measures timers with three replicas on one Redis: how many can be set a second until a million wait, how many
+// are claimed, run (their requests do nothing) and settled a second, and how many requests a second an app on the
+// loopback interface gets from replicas that have an API each, by which they are set: once, and by schedules.
 func (b *bench) timers() (part, error) {
 	dir, err := os.MkdirTemp(b.dir, "timers-")
 	if err != nil {
@@ -109,13 +110,9 @@ func (b *bench) timerClaims(dir string) (rows []row, err error) {
 		return nil, err
 	}
 	each := micros(after.since(before).redis) / float64(due)
-	info, err := server.Info("memory")
+	used, err := usedMemory(server)
 	if err != nil {
 		return nil, err
-	}
-	used, err := strconv.ParseFloat(info["used_memory"], 64)
-	if err != nil {
-		return nil, fmt.Errorf("reading INFO memory: %w", err)
 	}
 	return []row{
 		{What: fmt.Sprintf("timers set per second, until %d wait", total), Unit: "/s", More: true,
@@ -128,6 +125,19 @@ func (b *bench) timerClaims(dir string) (rows []row, err error) {
 			Note: fmt.Sprintf("Redis alone would do %.0f/s", 1e6/each)},
 		{What: "memory of Redis per timer that waits", Unit: "bytes", Ours: one(used / float64(total))},
 	}, nil
+}
+
+// usedMemory is what a Redis has in memory, in bytes.
+func usedMemory(server *rig.Redis) (float64, error) {
+	info, err := server.Info("memory")
+	if err != nil {
+		return 0, err
+	}
+	used, err := strconv.ParseFloat(info["used_memory"], 64)
+	if err != nil {
+		return 0, fmt.Errorf("reading INFO memory: %w", err)
+	}
+	return used, nil
 }
 
 // setTimers sets n timers by many callers at once.
@@ -221,11 +231,25 @@ func (b *bench) timerCalls(dir string) (rows []row, err error) {
 	callers := &http.Client{Transport: &http.Transport{MaxConnsPerHost: apiConns, MaxIdleConnsPerHost: apiConns},
 		Timeout: time.Minute}
 	defer callers.CloseIdleConnections()
-	batched := batchedAll
+	batched, daily := batchedAll, dailyAll
 	if b.quick {
-		batched = 20_000
+		batched, daily = 10_000, 20_000
 	}
-	batchedIn, err := setBatches(callers, apis, batched)
+	far := time.Now().Add(365 * 24 * time.Hour)
+	batchedIn, err := setBatches(callers, apis, "far", batched, func(int) []byte { return timerSource(far, "http://127.0.0.1:1/timer") })
+	if err != nil {
+		return nil, err
+	}
+	before, err := usedMemory(w.redis)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := setBatches(callers, apis, "daily", daily, func(i int) []byte {
+		return fmt.Appendf(nil, `{"schedule":"%d 4 * * *","timeZone":"Europe/Berlin","http":{"url":"http://127.0.0.1:1/timer"}}`, i%60)
+	}); err != nil {
+		return nil, err
+	}
+	after, err := usedMemory(w.redis)
 	if err != nil {
 		return nil, err
 	}
@@ -249,40 +273,66 @@ func (b *bench) timerCalls(dir string) (rows []row, err error) {
 	if err := b.sleep(due); err != nil {
 		return nil, err
 	}
-	called := func() (count int, last time.Time) {
+	called := func(prefix string) (count int, last time.Time) {
 		for _, r := range w.app.Seen() {
-			if strings.HasPrefix(r.Job, "timer:") {
+			if strings.HasPrefix(r.Job, prefix) {
 				count, last = count+1, r.Arrived
 			}
 		}
 		return count, last
 	}
-	fired := func() bool { count, _ := called(); return count >= n }
-	if err := rig.Until(2*time.Minute, fmt.Sprintf("%d timers to be fired", n), fired); err != nil {
+	fired := func(prefix string) error {
+		return rig.Until(2*time.Minute, fmt.Sprintf("%d timers to be fired", n), func() bool {
+			count, _ := called(prefix)
+			return count >= n
+		})
+	}
+	if err := fired("timer:t-"); err != nil {
 		return nil, err
 	}
-	count, last := called()
+	count, last := called("timer:t-")
+
+	second := time.Now().UTC().Add(time.Duration(n)*time.Millisecond + 3*time.Second).Truncate(time.Second)
+	if _, err := setBatches(callers, apis, "s", n, func(i int) []byte {
+		return fmt.Appendf(nil, `{"schedule":"%d %d %d * * *","http":{"url":%q},"timeout":"1m"}`,
+			second.Second(), second.Minute(), second.Hour(), w.app.URL(fmt.Sprintf("timer:s-%d", i), 0))
+	}); err != nil {
+		return nil, err
+	}
+	if time.Now().After(second) {
+		return nil, fmt.Errorf("setting %d timers took until after the time at which they were due", n)
+	}
+	if err := b.sleep(second); err != nil {
+		return nil, err
+	}
+	if err := fired("timer:s-"); err != nil {
+		return nil, err
+	}
+	repeated, lastRepeated := called("timer:s-")
 	return []row{
 		{What: "timers set per second by the API of three replicas", Unit: "/s", More: true,
 			Ours: one(float64(n) / setIn.Seconds()),
 			Note: fmt.Sprintf("PUT, %d connections to each", apiConns)},
 		{What: "the same in batches", Unit: "/s", More: true, Ours: one(float64(batched) / batchedIn.Seconds()),
-			Note: fmt.Sprintf("POST, %d timers at a time", service.MaxTimerBatch)},
+			Targets: []target{oursAtLeast(30000)}, Note: fmt.Sprintf("POST, %d timers at a time", service.MaxTimerBatch)},
 		{What: fmt.Sprintf("requests per second that an app gets from %d due timers", n), Unit: "/s", More: true,
 			Ours: one(float64(n) / last.Sub(due).Seconds()),
 			Note: "three replicas, their Redis and the app on the same cores"},
-		{What: "timers doubled", Ours: one(float64(count - n)), Targets: []target{oursAtMost(0)}},
+		{What: fmt.Sprintf("the same, of %d with a schedule", n), Unit: "/s", More: true,
+			Ours: one(float64(n) / lastRepeated.Sub(second).Seconds()), Note: fmt.Sprintf("%d others wait", batched+daily)},
+		{What: "memory of Redis per timer with a daily schedule", Unit: "bytes", Ours: one((after - before) / float64(daily)),
+			Targets: []target{oursAtMost(450)}},
+		{What: "timers doubled", Ours: one(float64(count + repeated - 2*n)), Targets: []target{oursAtMost(0)}},
 	}, nil
 }
 
-// setBatches sets n timers of the next year, in the largest batches.
-func setBatches(callers *http.Client, apis []string, n int) (time.Duration, error) {
+// setBatches sets n timers, whose ids are the prefix and their number, in the largest batches.
+func setBatches(callers *http.Client, apis []string, prefix string, n int, source func(i int) []byte) (time.Duration, error) {
 	began := time.Now()
-	source := timerSource(began.Add(365*24*time.Hour), "http://127.0.0.1:1/timer")
 	err := together(n/service.MaxTimerBatch, func(batch int) error {
 		var body bytes.Buffer
-		for i := range service.MaxTimerBatch {
-			fmt.Fprintf(&body, `,{"id":"far-%d-%d",%s`, batch, i, source[1:])
+		for i := batch * service.MaxTimerBatch; i < (batch+1)*service.MaxTimerBatch; i++ {
+			fmt.Fprintf(&body, `,{"id":"%s-%d",%s`, prefix, i, source(i)[1:])
 		}
 		body.Bytes()[0] = '['
 		body.WriteByte(']')
