@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 
@@ -42,7 +43,8 @@ func (s *Store) change(ctx context.Context, sc *rds.Script, verb, what string, b
 		return nil, bad
 	}
 	window := 2 * s.redis.Timeout() // as long as a request can take to be sent and answered
-	request := uuid.NewString()
+	id := uuid.New()
+	request := base64.RawURLEncoding.EncodeToString(id[:]) // Redis keeps it twice with each timer
 	var last error
 	for try := 0; ctx.Err() == nil; try++ {
 		sent := s.redis.Boottime()

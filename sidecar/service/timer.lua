@@ -1,7 +1,7 @@
 -- timer: set a timer, or delete it.
 --
 -- KEYS  1 entry of the timer  2 timers that are due, or will be  3 ledger of all timers
--- ARGV  1 verb: set | delete  2 id of the timer  3 id of the copy: the request's uuid, and its number behind a dot
+-- ARGV  1 verb: set | delete  2 id of the timer  3 id of the copy: that of the request, and its number behind a dot
 --       4 until: after this Redis time this copy has no effect
 --       set: 5 when it comes due (ms)  6 source  7 how many timers may wait  8 channel of the nudges
 --       9 how many bytes their sources may have together  10 'series': it has a schedule
