@@ -276,12 +276,9 @@ func (c *Claim) before() Before {
 // less than not knowing.
 func (q *question) send(ctx context.Context, sent time.Duration) (Answer, error) {
 	s, c := q.store, q.claim
-	redisSent, ok := s.redis.At(sent)
-	if !ok {
-		if err := s.Sync(ctx); err != nil {
-			return Answer{}, err
-		}
-		redisSent, _ = s.redis.At(sent)
+	redisSent, err := s.redis.TimeAt(ctx, sent)
+	if err != nil {
+		return Answer{}, err
 	}
 	window := c.TTL - Margin
 	if !c.Until.IsZero() {

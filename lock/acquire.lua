@@ -127,17 +127,16 @@ if live or member == '' and (listed or behind ~= '' or #pauses > 0 or (ARGV[11] 
   local function gap(from, to, fate)
     if to - from > 1 then gaps = gaps .. string.format('%d-%d%s ', from, to, fate) end
   end
-  local function missed(from, to) gap(from, to, '') end
   local function passOver()
     local upTo = listed and string.match(ARGV[16], '^%d+') or tick
     local from = math.max(newest, tonumber(redis.call('HGET', ledger, 'since') or 0), tonumber(ARGV[10] or 0))
     from = math.max(from, unpaused)
     for _, pause in ipairs(pauses) do                      -- before it, and between the two
-      missed(from, pause[1])
+      gap(from, pause[1], '')
       gap(math.max(from, pause[1] - 1), pause[2] + 1, ':paused')
       from = math.max(from, pause[2])
     end
-    if tonumber(ARGV[11] or 0) > from then missed(from, upTo) end
+    if tonumber(ARGV[11] or 0) > from then gap(from, upTo, '') end
   end
   local function take(claimedTick) behind = string.gsub(behind, '[-+]' .. claimedTick .. '@%d+ ', '') end
   local function keep()

@@ -42,12 +42,9 @@ func (l *Locker) Register(ctx context.Context, jobs ...string) error {
 // Lock claims the present tick of a job. If it returns an error, which tells why this process must not run the job,
 // gocron skips the run.
 func (l *Locker) Lock(ctx context.Context, job string) (gocron.Lock, error) {
-	now, ok := l.Store.Now()
-	if !ok {
-		if err := l.Store.Sync(ctx); err != nil {
-			return nil, err
-		}
-		now, _ = l.Store.Now()
+	now, err := l.Store.redis.TimeAt(ctx, l.Store.redis.Boottime())
+	if err != nil {
+		return nil, err
 	}
 	tick := l.TickOf(job, now)
 	ctx, cancel := context.WithTimeout(ctx, l.TTL)

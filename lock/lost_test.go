@@ -170,6 +170,46 @@ func TestUnansweredRegistrationIsHarmless(t *testing.T) {
 	})
 }
 
+// A caller registers its table, gives a copy up, and asks again. Others have reloaded when the copy arrives.
+func TestRegistrationThatArrivesAfterItsSenderGaveUpChangesNothing(t *testing.T) {
+	redisworld.InBubble(t, func(w *redisworld.World) {
+		w.Born()
+		a, b := w.Replica("a"), w.Replica("b")
+		w.Must(a.Sync(w.Context()))
+		f := a.Proxy.On(lossy.Script(lock.RegisterSHA), 1, lossy.HangRequest)
+		if _, err := a.Register(w.Context(), job, "x"); err == nil {
+			w.Fatal("no error")
+		}
+		registers(a, "x", lock.Before{})
+		changed := registers(b, "y", lock.Before{})
+		w.Must(w.Admin.HSet(w.Context(), ledger, "gaps", "100-200 ").Err())
+		w.Pass(2*a.Timeout + lock.Margin)
+		deliverStale(w, f)
+		if got := registers(b, "y", lock.Before{}); !got.Since.Equal(changed.Since) {
+			w.Errorf("the ticks begin anew at %s, had begun at %s", got.Since, changed.Since)
+		}
+	})
+}
+
+func TestRegistrationMadeFromAWrongEstimateOfRedisClockIsSentAgain(t *testing.T) {
+	redisworld.InBubble(t, func(w *redisworld.World) {
+		a := w.Replica("a")
+		registers(a, "x", lock.Before{})
+		copies := a.Proxy.Count(lossy.Script(lock.RegisterSHA))
+		w.Mini.SetTime(time.Now().Add(time.Hour)) // every `until` made from the estimate has passed
+		if l := registers(a, "y", lock.Before{}); time.Until(l.Since) < 59*time.Minute || copies.N() != 2 {
+			w.Errorf("%d copies: %+v", copies.N(), l)
+		}
+
+		w.Mini.SetTime(time.Now().Add(2 * time.Hour))
+		ctx, cancel := context.WithTimeout(w.Context(), time.Millisecond)
+		defer cancel()
+		if _, err := a.Register(ctx, job, "z"); !errors.Is(err, context.DeadlineExceeded) || w.Field("schedule") != "y" {
+			w.Errorf("given up: %v, with the schedule %s", err, w.Field("schedule"))
+		}
+	})
+}
+
 func TestRequestThatArrivesAfterItsSenderGaveUpHasNoEffect(t *testing.T) {
 	redisworld.OnEvery(t, func(w *redisworld.World) {
 		w.Warm()

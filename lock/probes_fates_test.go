@@ -148,8 +148,8 @@ func (p *prober) probeTakeoverAskedAgain() {
 func (p *prober) probeAgeOfHistory() {
 	for _, key := range []string{p.keys.History(walkJob), p.keys.Failures(walkJob)} {
 		p.do("XADD", key, "*", "run", "an entry")
-		p.registers("a", 1000_000)
-		p.lasts(key, 1000*time.Second)
+		p.registers("a", farFuture)
+		p.lasts(key, 90*24*time.Hour)
 	}
 }
 

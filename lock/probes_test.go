@@ -149,18 +149,22 @@ func (p *prober) registers(args ...any) (n [5]int64) {
 
 // registersAll is registers with all arguments.
 func (p *prober) registersAll(args []any) (n [5]int64) {
-	for i, v := range p.eval(p.scripts.register, []string{p.ledger(), p.keys.DueJobs, p.keys.History(walkJob), p.keys.Failures(walkJob)}, args...) {
+	for i, v := range p.registration(args...) {
 		n[i] = millisOf(v)
 	}
 	return n
 }
 
+func (p *prober) registration(args ...any) []any {
+	return p.eval(p.scripts.register, []string{p.ledger(), p.keys.DueJobs, p.keys.History(walkJob), p.keys.Failures(walkJob)}, args...)
+}
+
 func (p *prober) probeLedger() {
 	now := p.clock
 	p.isTold(p.claims(Forbid, 1), unknown)
-	first := p.registers("a", 1000_000)
+	first := p.registers("a", farFuture)
 	p.demand(first == [5]int64{now, now, now + 1000, now + 1000}, "a new ledger is %v", first)
-	p.lasts(p.ledger(), 1000*time.Second)
+	p.lasts(p.ledger(), 90*24*time.Hour)
 	p.at(now + 2000)
 	p.demand(p.asks(p.claims(Forbid, 1), longPast).Code == Stale, "a copy that came too late was looked at")
 	c := p.claims(Forbid, 1)
@@ -172,89 +176,92 @@ func (p *prober) probeLedger() {
 		p.isTold(c, early.want)
 	}
 	p.do("HSET", p.ledger(), "since", 1)
-	same := p.registers("a", 1000_000)
+	same := p.registers("a", farFuture)
 	p.demand(same == [5]int64{p.clock, now, 1, now + 3000}, "registered again: %v", same)
 	p.do("HSET", p.ledger(), "gaps", "100-200 300-302 400-500:paused 600-602:overlapped 700-703 ")
-	p.registers("a", 1000_000)
+	p.registers("a", farFuture)
 	p.demand(len(p.field("gaps")) == 58, "registered again, what is uncounted is %q", p.field("gaps"))
-	changed := p.registers("b", 1000_000)
+	changed := p.registers("b", farFuture)
 	p.demand(p.field("gaps") == "300-302 600-602:overlapped ", "with another fingerprint, what is uncounted is %q", p.field("gaps"))
 	p.demand(changed == [5]int64{p.clock, now, p.clock, now + 3000}, "with another fingerprint: %v", changed)
+	late := p.registration("a", longPast)
+	p.demand(fmt.Sprint(late) == fmt.Sprintf("[%d STALE]", p.clock) && p.field("schedule") == "b", "a copy that came too late: %v", late)
 	p.at(now + 3000)
-	behind := p.registers("a", 1000_000, now, now+3000, 0)
+	behind := p.registers("a", farFuture, now, now+3000, 0)
 	p.demand(behind == [5]int64{now + 3000, now, now + 2000, now + 3000} && p.field("schedule") == "b",
 		"by one who is behind in a rollout, %s: %v", p.field("schedule"), behind)
 	for _, known := range []struct{ as, want string }{{"a", "b"}, {"b", "c"}} {
-		on := p.registersAll([]any{"c", 1000_000, now, now + 3000, 0, p.keys.Events, 0, known.as})
+		on := p.registersAll([]any{"c", farFuture, now, now + 3000, 0, p.keys.Events, 0, known.as})
 		p.demand(on == behind && p.field("schedule") == known.want, "by one whose ticks go on from %s, %s: %v", known.as, p.field("schedule"), on)
 	}
 }
 
 // probeReturn has a job leave and come back.
 func (p *prober) probeReturn() {
-	p.registers("a", 1000_000)
+	p.registers("a", farFuture)
 	p.at(walkStart + 5000)
-	p.registers(NoTicks, 1000_000)
+	p.registers(NoTicks, farFuture)
+	p.lasts(p.ledger(), 7*24*time.Hour)
 	p.demand(p.field("tick") == rds.Itoa(walkStart+1000) && p.field("back") == "0", "it has left, and the ledger is %v",
 		p.list("HGETALL", p.ledger()))
 	p.at(walkStart + 8000)
 	for range 2 {
-		got := p.registers("a", 1000_000)
+		got := p.registers("a", farFuture)
 		p.demand(got == [5]int64{walkStart + 8000, walkStart, walkStart + 8000, walkStart + 8000, walkStart + 8000}, "it is back: %v", got)
 	}
-	p.registers(NoTicks, 1000_000)
+	p.registers(NoTicks, farFuture)
 	p.do("HSET", p.ledger(), "tick", walkStart+9000) // claimed early
-	p.registers("a", 1000_000)
+	p.registers("a", farFuture)
 	p.demand(p.field("tick") == rds.Itoa(walkStart+9000), "it is back, and the ledger's tick is %s", p.field("tick"))
 	p.at(walkStart + 10000)
 	for range 2 { // by one that ran it without a claim, and told nobody
-		got := p.registersAll([]any{"a", 1000_000, 0, 0, 0, p.keys.Events, 0, NoTicks})
+		got := p.registersAll([]any{"a", farFuture, 0, 0, 0, p.keys.Events, 0, NoTicks})
 		p.demand(got == [5]int64{p.clock, walkStart, p.clock, p.clock, walkStart + 8000}, "every replica ran it, and another one had it back: %v", got)
 		p.at(p.clock + 1000)
 	}
-	got := p.registersAll([]any{"a", 1000_000, walkStart, 0, 0, p.keys.Events, 0, NoTicks})
+	got := p.registersAll([]any{"a", farFuture, walkStart, 0, 0, p.keys.Events, 0, NoTicks})
 	p.demand(got[3] == p.clock-1000, "one that has told that every replica ran it tells it again: %v", got)
-	got = p.registersAll([]any{"b", 1000_000, 0, 0, 0, p.keys.Events, 0, NoTicks})
+	got = p.registersAll([]any{"b", farFuture, 0, 0, 0, p.keys.Events, 0, NoTicks})
 	p.demand(got == [5]int64{p.clock, walkStart, p.clock, p.clock, p.clock}, "the first who has it back: %v", got)
-	p.registers(NoTicks, 1000_000)
+	p.registers(NoTicks, farFuture)
 	p.at(p.clock + 1000)
-	got = p.registersAll([]any{"b", 1000_000, 0, 0, 0, p.keys.Events, 0, NoTicks})
+	got = p.registersAll([]any{"b", farFuture, 0, 0, 0, p.keys.Events, 0, NoTicks})
 	p.demand(got == [5]int64{p.clock, walkStart, p.clock, p.clock, p.clock}, "the first who has back what had left: %v", got)
 }
 
 // probeLoss has Redis lose its data under at-most-once.
 func (p *prober) probeLoss() {
 	p.at(nominal(5))
-	p.registers("a", 1000_000) // by one who knew nothing
+	p.registers("a", farFuture) // by one who knew nothing
 	p.told()
-	got := p.registers("a", 1000_000, walkStart, nominal(2), 0)
+	got := p.registers("a", farFuture, walkStart, nominal(2), 0)
 	p.demand(got == [5]int64{p.clock, p.clock, p.clock + 1000, p.clock + 1000}, "after the loss: %v", got)
 	gap := fmt.Sprintf("%d-%d ", nominal(2), p.clock+1001)
 	p.demand(p.field("gaps") == gap, "the gap is %q, want %q", p.field("gaps"), gap)
 	p.told("due")
-	p.registers("a", 1000_000, walkStart, nominal(1), 0)
-	p.registers("a", 1000_000, p.clock, nominal(1), 0)
+	p.registers("a", farFuture, walkStart, nominal(1), 0)
+	p.registers("a", farFuture, p.clock, nominal(1), 0)
 	p.demand(p.field("gaps") == gap && len(p.isDue()) == 0, "another one says what is missing: %q", p.field("gaps"))
 	p.do("DEL", p.ledger())
-	p.registers("a", 1000_000)
-	p.registers("a", 1000_000, p.clock, nominal(1), 0)
+	p.registers("a", farFuture)
+	p.registers("a", farFuture, p.clock, nominal(1), 0)
 	p.demand(p.field("gaps") == "", "one who knew this ledger says that %q is missing", p.field("gaps"))
-	p.registers("a", 1000_000, walkStart, 0, 0)
+	p.registers("a", farFuture, walkStart, 0, 0)
 	p.demand(p.field("gaps")+p.field("late") == "", "one who has missed nothing says that %q is missing", p.field("gaps"))
 	p.do("HSET", p.ledger(), "gaps", "1-3 ")
-	p.registers("a", 1000_000, walkStart, nominal(2), 0)
+	p.registers("a", farFuture, walkStart, nominal(2), 0)
 	p.demand(p.field("gaps") == "1-3 "+gap, "behind a gap: %q", p.field("gaps"))
 	p.do("DEL", p.ledger())
-	got = p.registers("a", 1000_000, walkStart, nominal(2), 0) // by one who knew it
+	got = p.registers("a", farFuture, walkStart, nominal(2), 0) // by one who knew it
 	p.demand(got == [5]int64{p.clock, p.clock, p.clock + 1000, p.clock + 1000}, "who was first after the loss has registered %v", got)
 
 	// The schedule changes before one who knew the lost ledger comes: what came meanwhile was claimed in the new one.
 	for again, settled := range map[int]int64{0: 1000, 1: 0} {
 		p.do("DEL", p.ledger())
 		p.at(nominal(5))
-		p.registers("a", 1000_000, 0, 0, again) // by one who knew nothing
+		p.registers("a", farFuture, 0, 0, again) // by one who knew nothing
 		p.at(nominal(8))
-		p.registers("b", 1000_000, walkStart, nominal(2), again)
+		p.registers("b", farFuture, walkStart, nominal(2), again)
 		gap = fmt.Sprintf("%d-%d ", nominal(2), nominal(5)+settled+1)
 		p.demand(p.field("gaps") == gap, "before the change: %q, want %q", p.field("gaps"), gap)
 	}
@@ -265,7 +272,7 @@ func (p *prober) probeLoss() {
 		p.at(nominal(5))
 		for i, as := range order {
 			p.at(p.clock + int64(i))
-			p.registersAll([]any{as, 1000_000, walkStart, nominal(2), 0, p.keys.Events, 0, "a"})
+			p.registersAll([]any{as, farFuture, walkStart, nominal(2), 0, p.keys.Events, 0, "a"})
 		}
 		gap = fmt.Sprintf("%d-%d ", nominal(2), nominal(5)+1001)
 		p.demand(p.field("gaps") == gap && p.field("since") == rds.Itoa(nominal(5)+1000) && p.field("schedule") == "b",
@@ -308,10 +315,10 @@ func (p *prober) probeLossAtLeastOnce() {
 		p.do("DEL", p.ledger(), p.keys.DueJobs)
 		p.at(now)
 		if c.first != nil {
-			p.registers(append([]any{"a", 1000_000}, c.first...)...)
+			p.registers(append([]any{"a", farFuture}, c.first...)...)
 		}
 		for range 2 { // two who knew the same
-			got := p.registers(append([]any{"a", 1000_000, walkStart, c.known, 1}, c.owed...)...)
+			got := p.registers(append([]any{"a", farFuture, walkStart, c.known, 1}, c.owed...)...)
 			p.demand(got == [5]int64{now, now, c.since, c.since}, "%s: %v", c.what, got)
 			p.demand(p.field("gaps") == c.gap, "%s: the gap is %q, want %q", c.what, p.field("gaps"), c.gap)
 			p.demand(fmt.Sprint(p.isDue()) == fmt.Sprint(c.due), "%s: %q is due", c.what, p.isDue())
@@ -322,16 +329,16 @@ func (p *prober) probeLossAtLeastOnce() {
 		}
 	}
 	p.do("DEL", p.ledger(), p.keys.DueJobs)
-	p.demand(p.registers("a", 1000_000, 0, 0, 1) == [5]int64{now, now, now, now}, "who knew nothing registers it as %v",
+	p.demand(p.registers("a", farFuture, 0, 0, 1) == [5]int64{now, now, now, now}, "who knew nothing registers it as %v",
 		p.list("HGETALL", p.ledger()))
 	p.do("HSET", p.ledger(), "tick", nominal(10)) // claimed early: what is settled stays that
-	got := p.registers(append([]any{"a", 1000_000, walkStart, nominal(5), 1}, owed(7, 8)...)...)
+	got := p.registers(append([]any{"a", farFuture, walkStart, nominal(5), 1}, owed(7, 8)...)...)
 	gap := fmt.Sprintf("%d-%d %d-%d ", nominal(8), now+1, nominal(5), nominal(7))
 	p.demand(got == [5]int64{now, now, now, nominal(10)}, "behind a claim: %v", got)
 	p.demand(p.field("gaps") == gap, "behind a claim the gap is %q, want %q", p.field("gaps"), gap)
 	p.do("DEL", p.ledger())
-	p.registers("a", 1000_000, 0, 0, 1)
-	got = p.registers(append([]any{"a", 1000_000, walkStart, nominal(5), 0}, owed(7)...)...) // its table says at-most-once
+	p.registers("a", farFuture, 0, 0, 1)
+	got = p.registers(append([]any{"a", farFuture, walkStart, nominal(5), 0}, owed(7)...)...) // its table says at-most-once
 	p.demand(got == [5]int64{now, now, now, now}, "behind one who knew nothing, at-most-once registers %v", got)
 	p.told(slices.Repeat([]string{"due"}, 12)...)
 	p.probeOlderLedger()
@@ -355,12 +362,12 @@ func (p *prober) probeOlderLedger() {
 	} {
 		for _, known := range []int64{0, nominal(1)} { // of another than the first who tells of a loss, and of that one
 			p.do("DEL", p.ledger(), p.keys.DueJobs)
-			p.registers("a", 1000_000)
+			p.registers("a", farFuture)
 			p.do("HSET", p.ledger(), "tick", nominal(5))
 			if known == 0 {
 				p.do("HSET", p.ledger(), "late", 1)
 			}
-			got := p.registersAll([]any{"a", 1000_000, c.born, known, c.again, p.keys.Events, c.claimed})
+			got := p.registersAll([]any{"a", farFuture, c.born, known, c.again, p.keys.Events, c.claimed})
 			p.demand(got[3] == c.want && p.field("tick") == fmt.Sprint(c.want), "%s: the ledger is at %d, in Redis %s, want %d", c.what,
 				got[3], p.field("tick"), c.want)
 		}

@@ -42,14 +42,16 @@ func TestTheProtocolPageIsComplete(t *testing.T) {
 	for _, verb := range codesIn(t, "settle.lua", `(?m)^--   ([a-z]+)  `, 5) {
 		wanted = append(wanted, "\n| `"+verb+"` | ")
 	}
-	words := map[any]string{time.Second: "1 second", 3: "three"}
+	words := map[any]string{time.Second: "1 second", 3: "three", "7": "seven"}
+	expires := regexp.MustCompile(`'none' and (\d+) or (\d+) `).FindStringSubmatch(registerSource)
 	for _, s := range []struct {
 		form   string
 		figure any
 	}{
 		{"time at which the answered request was sent + ttl − %s", Margin},
 		{"is repeated %s times at most because its replica died", takeovers},
-		{"no replica registers for %d days expires", int(retention / (24 * time.Hour))},
+		{"no replica registers for %s days expires", expires[2]},
+		{"one of `none` after %s", expires[1]},
 	} {
 		if word, ok := words[s.figure]; ok {
 			s.figure = word

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/solotick/solotick/internal/beat"
 	"github.com/solotick/solotick/internal/rds"
 )
 
@@ -49,11 +50,7 @@ func (s *Store) RegisterAgain(ctx context.Context, job, fingerprint string, know
 	if err := rds.OneWord("job", job); err != nil {
 		return Ledger{}, fmt.Errorf("registering: %w", err)
 	}
-	keep := retention
-	if fingerprint == NoTicks { // a replica that runs the job says so daily
-		keep = unclaimed
-	}
-	args := []any{fingerprint, keep.Milliseconds()}
+	args := []any{fingerprint, nil}
 	if known.Again || !known.Born.IsZero() || known.As != "" {
 		args = append(args, rds.Millis(known.Born), rds.Millis(known.Tick), known.Again, s.redis.Keys.Events,
 			rds.Millis(known.Claimed), known.As)
@@ -64,19 +61,47 @@ func (s *Store) RegisterAgain(ctx context.Context, job, fingerprint string, know
 	}
 	keys := []string{s.redis.Keys.Ledger(job), s.redis.Keys.DueJobs, s.redis.Keys.History(job),
 		s.redis.Keys.Failures(job)}
-	parts, err := s.redis.Call(ctx, registerScript, 0, keys, args...)
+	var l Ledger
+	parts, err := s.register(ctx, keys, args)
+	if err == nil {
+		l, err = parseLedger(parts)
+	}
 	if err != nil {
-		return Ledger{}, fmt.Errorf("registering job %q: %w", job, err)
+		err = fmt.Errorf("registering job %q: %w", job, err)
 	}
-	if len(parts) != 5 {
-		return Ledger{}, fmt.Errorf("registering job %q: %w", job, rds.Unexpected(parts))
-	}
-	var n [5]int64
-	for i := range n {
-		if n[i], err = rds.Integer(parts[i]); err != nil {
-			return Ledger{}, fmt.Errorf("registering job %q: %w", job, err)
+	return l, err
+}
+
+// register sends a copy, whose window it makes the second argument. The window is as long as a request can take to be
+// sent and answered: a later copy must not begin the ticks anew that another replica has registered meanwhile.
+func (s *Store) register(ctx context.Context, keys []string, args []any) ([]any, error) {
+	for try := 0; ; try++ {
+		at, err := s.redis.TimeAt(ctx, s.redis.Boottime())
+		if err != nil {
+			return nil, err
+		}
+		args[1] = rds.Millis(at.Add(2 * s.redis.Timeout()))
+		parts, err := s.redis.Call(ctx, registerScript, 0, keys, args...)
+		if err != nil || parts[len(parts)-1] != string(Stale) {
+			return parts, err
+		}
+		if !beat.Sleep(ctx, rds.Backoff(try)) { // the estimate of Redis' clock was wrong; this answer corrected it
+			return nil, context.Cause(ctx)
 		}
 	}
-	return Ledger{Born: rds.FromMillis(n[1]), Since: rds.FromMillis(n[2]), Tick: rds.FromMillis(n[3]),
-		Back: rds.FromMillis(n[4])}, nil
+}
+
+// parseLedger reads the answer to a registration.
+func parseLedger(parts []any) (l Ledger, err error) {
+	if len(parts) != 5 {
+		return l, rds.Unexpected(parts)
+	}
+	for i, at := range []*time.Time{new(time.Time), &l.Born, &l.Since, &l.Tick, &l.Back} {
+		n, err := rds.Integer(parts[i])
+		if err != nil {
+			return Ledger{}, err
+		}
+		*at = rds.FromMillis(n)
+	}
+	return l, nil
 }

@@ -2,15 +2,16 @@
 --
 -- KEYS  1 ledger  2 due  3 history of the job  4 its failures
 -- ARGV  1 fingerprint of schedule, zone, window, jitter, suspend; 'none' = no replica claims the job's ticks
---       2 retention of what is unused (ms)
+--       2 until: after this Redis time this copy has no effect
 --       What follows may be left out:    3 when the ledger was born that the caller knew before; 0 = it knew none
 --       4 newest claimed tick that it knew of; 0 = it missed nothing
 --       5 '1': at-least-once    6 channel of the nudges    7 newest tick that Redis had told it of as claimed; 4 may be a refused one
 --       8 fingerprint that it had registered; 'none' = it was to register that, if it has not
 --       9.. due members of the ticks since then: if Redis has lost its data, the script makes them due
--- returns {now, born, since, newest tick claimed, when the job came back after no replica had it; 0 = it never did}
+-- returns {now, born, since, newest tick claimed, when the job came back after no replica had it; 0 = it never did}, or {now, STALE}
 local ledger, due, fingerprint, knew, known = KEYS[1], KEYS[2], ARGV[1], ARGV[3] or '0', tonumber(ARGV[4] or 0)
 
+if now > tonumber(ARGV[2]) then return {now, 'STALE'} end -- this copy comes too late
 local h = redis.call('HMGET', ledger, 'born', 'schedule', 'since', 'tick', 'late', 'gaps', 'back')
 local born, schedule, since, tick, late, gaps, back = h[1], h[2], h[3], h[4], tonumber(h[5]) or 0, h[6] or '', h[7] or 0
 
@@ -61,5 +62,6 @@ if ARGV[7] and (knew == born or tonumber(ARGV[7]) <= born + 1000) and ARGV[5] ~=
   tick = ARGV[7]
   redis.call('HSET', ledger, 'tick', tick)
 end
-for _, key in ipairs({ledger, KEYS[3], KEYS[4]}) do redis.call('PEXPIRE', key, ARGV[2]) end
+local days = fingerprint == 'none' and 7 or 90 -- a program can make and delete any number of jobs through the API
+for _, key in ipairs({ledger, KEYS[3], KEYS[4]}) do redis.call('PEXPIRE', key, days * 86400000) end
 return {now, tonumber(born), tonumber(since), tonumber(tick), tonumber(back)}

@@ -13,13 +13,6 @@ import (
 // the work to end. A ttl must be longer.
 const Margin = time.Second
 
-// retention is how long Redis keeps the ledger of a job that no replica registers any more.
-const retention = 90 * 24 * time.Hour
-
-// unclaimed is how long it keeps the ledger of a job whose ticks no replica claims: tables can come to name any
-// number of jobs.
-const unclaimed = 7 * 24 * time.Hour
-
 // NewClient makes a client that meets the needs of the protocol. It never resends: a request that the client repeats by
 // itself can arrive after its sender gave up. It speaks to masters alone, because a replica knows only earlier claims.
 // timeout bounds each of its waits (0 = half a second). Its buffers are small. On every connection it bounds what a

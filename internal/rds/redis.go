@@ -92,6 +92,17 @@ func (r *Redis) Now() (time.Time, bool) { return r.At(r.boot()) }
 // At is Redis' time at a Boottime, estimated as by Now.
 func (r *Redis) At(boot time.Duration) (time.Time, bool) { return r.clock.middle(boot) }
 
+// TimeAt is At. If Redis has not answered yet, TimeAt asks it for its time first.
+func (r *Redis) TimeAt(ctx context.Context, boot time.Duration) (time.Time, error) {
+	at, ok := r.At(boot)
+	if ok {
+		return at, nil
+	}
+	err := r.Sync(ctx)
+	at, _ = r.At(boot)
+	return at, err
+}
+
 // Reached is the time that Redis' clock has certainly reached, by the same estimate. A caller that must not begin
 // before an instant waits until Reached shows it. It lags behind Now by half a round trip at most.
 func (r *Redis) Reached() (time.Time, bool) {

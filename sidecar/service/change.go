@@ -48,11 +48,10 @@ func (s *Store) change(ctx context.Context, sc *rds.Script, verb, what string, b
 	var last error
 	for try := 0; ctx.Err() == nil; try++ {
 		sent := s.redis.Boottime()
-		redisSent, ok := s.redis.At(sent)
-		if !ok {
-			if last = s.Sync(ctx); last != nil {
-				beat.Sleep(ctx, rds.Backoff(try))
-			}
+		redisSent, err := s.redis.TimeAt(ctx, sent)
+		if err != nil {
+			last = err
+			beat.Sleep(ctx, rds.Backoff(try))
 			continue
 		}
 		keys, args := copied(request, try, rds.Millis(redisSent.Add(window)))

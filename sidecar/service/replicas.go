@@ -81,7 +81,7 @@ func (s *Store) Beat(ctx context.Context, r Replica) error {
 	if err := rds.OneWord("replica", r.Name); err != nil {
 		return fmt.Errorf("sending a heartbeat: %w", err)
 	}
-	now, err := s.estimate(ctx)
+	now, err := s.redis.TimeAt(ctx, s.redis.Boottime())
 	if err == nil {
 		beat := text.JSON(replicaText{r, r.Offset.Microseconds(), rds.Millis(now)})
 		_, err = s.redis.Do(ctx, "hset", s.redis.Keys.Replicas, r.Name, beat)
@@ -124,17 +124,6 @@ func (s *Store) report(ctx context.Context, r Replica) error {
 	}
 	_, err := s.redis.Do(ctx, "hset", s.redis.Keys.Reports, r.Name, text.JSON(t))
 	return err
-}
-
-// estimate is Now. If Redis has not answered yet, estimate asks it for its time first.
-func (s *Store) estimate(ctx context.Context) (time.Time, error) {
-	now, ok := s.Now()
-	if ok {
-		return now, nil
-	}
-	err := s.Sync(ctx)
-	now, _ = s.Now()
-	return now, err
 }
 
 // Refused is an error that is Redis' answer; nil if it is none.
@@ -193,7 +182,7 @@ func (s *Store) Replicas(ctx context.Context) ([]Replica, error) {
 
 // Heartbeats is Replicas without their Skips and Ran.
 func (s *Store) Heartbeats(ctx context.Context) ([]Replica, error) {
-	now, err := s.estimate(ctx)
+	now, err := s.redis.TimeAt(ctx, s.redis.Boottime())
 	if err != nil {
 		return nil, fmt.Errorf("reading the replicas: %w", err)
 	}
