@@ -16,7 +16,7 @@ import (
 func (p *prober) pausing(args ...any) []any {
 	p.counter++
 	memo := p.keys.Memo(fmt.Sprint("p", p.counter))
-	got := p.eval(p.scripts.pause, []string{p.ledger(), memo}, append([]any{p.keys.Events, walkJob}, args...)...)
+	got := p.eval(p.scripts.pause, []string{p.ledger(), memo}, append([]any{p.keys.Events, walkJob, args[0], farFuture}, args[1:]...)...)
 	if got[0] == "OK" {
 		p.lasts(memo, 24*time.Hour)
 	}
@@ -27,6 +27,8 @@ func (p *prober) probePauses() {
 	p.demand(p.pausing("pause", 0, 0, "why")[0] == string(unknown), "a job without a ledger was paused")
 	p.told("due") // whoever lives registers it
 	p.older()
+	late := p.eval(p.scripts.pause, []string{p.ledger(), p.keys.Memo("late")}, p.keys.Events, walkJob, "pause", longPast, 0, 0, "why")
+	p.demand(late[0] == string(Stale) && p.field("paused") == "", "a copy that came too late is answered %v", late)
 	p.at(nominal(3) + 5)
 	p.demand(p.pausing("pause", 0, p.clock, "why")[0] == "PAST" && p.field("paused") == "", "a pause that is over: %q", p.field("paused"))
 	p.demand(p.pausing("resume", 0)[2] == int64(0) && p.field("pausedTo") == "", "what is not paused was resumed")
@@ -322,7 +324,7 @@ func (p *prober) probeActs() {
 	p.older()
 	kept := p.kept
 	pause := func(id string, args ...any) []any {
-		return p.eval(p.scripts.pause, []string{p.ledger(), p.keys.Memo(id), p.keys.Acts}, append([]any{p.keys.Events, walkJob}, args...)...)
+		return p.eval(p.scripts.pause, []string{p.ledger(), p.keys.Memo(id), p.keys.Acts}, append([]any{p.keys.Events, walkJob, args[0], farFuture}, args[1:]...)...)
 	}
 	ask := func(id string, args ...any) []any {
 		return p.eval(p.scripts.ask, []string{p.ledger(), p.keys.DueJobs, p.keys.Memo(id), p.keys.Acts},

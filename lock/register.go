@@ -46,9 +46,16 @@ func (s *Store) Register(ctx context.Context, job, fingerprint string) (Ledger, 
 // RegisterAgain is Register for a replica that may have known the job's ledger. If Redis has lost that one, the ticks
 // since known.Tick become a gap, which is counted as missed, but those in known.Owed become due, once for all replicas.
 // If Redis still has it, its series of ticks stays as it is: in a rollout, another replica has registered a newer one.
-func (s *Store) RegisterAgain(ctx context.Context, job, fingerprint string, known Before) (Ledger, error) {
+//
+// A copy that comes late changes nothing: it must not begin the ticks anew that another replica has registered since.
+func (s *Store) RegisterAgain(ctx context.Context, job, fingerprint string, known Before) (l Ledger, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("registering job %q: %w", job, err)
+		}
+	}()
 	if err := rds.OneWord("job", job); err != nil {
-		return Ledger{}, fmt.Errorf("registering: %w", err)
+		return l, err
 	}
 	args := []any{fingerprint, nil}
 	if known.Again || !known.Born.IsZero() || known.As != "" {
@@ -61,32 +68,21 @@ func (s *Store) RegisterAgain(ctx context.Context, job, fingerprint string, know
 	}
 	keys := []string{s.redis.Keys.Ledger(job), s.redis.Keys.DueJobs, s.redis.Keys.History(job),
 		s.redis.Keys.Failures(job)}
-	var l Ledger
-	parts, err := s.register(ctx, keys, args)
-	if err == nil {
-		l, err = parseLedger(parts)
-	}
-	if err != nil {
-		err = fmt.Errorf("registering job %q: %w", job, err)
-	}
-	return l, err
-}
-
-// register sends a copy, whose window it makes the second argument. The window is as long as a request can take to be
-// sent and answered: a later copy must not begin the ticks anew that another replica has registered meanwhile.
-func (s *Store) register(ctx context.Context, keys []string, args []any) ([]any, error) {
 	for try := 0; ; try++ {
 		at, err := s.redis.TimeAt(ctx, s.redis.Boottime())
 		if err != nil {
-			return nil, err
+			return l, err
 		}
-		args[1] = rds.Millis(at.Add(2 * s.redis.Timeout()))
+		args[1] = rds.Millis(at.Add(2 * s.redis.Timeout())) // as long as a copy can take to be sent and answered
 		parts, err := s.redis.Call(ctx, registerScript, 0, keys, args...)
-		if err != nil || parts[len(parts)-1] != string(Stale) {
-			return parts, err
+		if err != nil {
+			return l, err
+		}
+		if parts[len(parts)-1] != string(Stale) {
+			return parseLedger(parts)
 		}
 		if !beat.Sleep(ctx, rds.Backoff(try)) { // the estimate of Redis' clock was wrong; this answer corrected it
-			return nil, context.Cause(ctx)
+			return l, context.Cause(ctx)
 		}
 	}
 }

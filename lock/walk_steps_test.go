@@ -157,7 +157,7 @@ func (w *walk) pauseIt(which string) {
 	if w.rng.IntN(2) == 0 {
 		end = w.clock + 1 + w.rng.Int64N(2*walkPeriod)
 	}
-	w.operate(w.scripts.pause, []string{w.ledger()}, w.keys.Events, walkJob, verbOf("pause", which), 0, end, "why")
+	w.operate(w.scripts.pause, []string{w.ledger()}, w.keys.Events, walkJob, verbOf("pause", which), farFuture, 0, end, "why")
 }
 
 // verbOf is what the script calls an act upon one of the pauses.
@@ -170,7 +170,7 @@ func (w *walk) resume(which string) {
 		last = min(last, rds.Millis(p.Until)-1)
 	}
 	w.pauses = append(w.pauses, [2]int64{rds.Millis(p.At), last})
-	w.operate(w.scripts.pause, []string{w.ledger()}, w.keys.Events, walkJob, verbOf("resume", which), 0)
+	w.operate(w.scripts.pause, []string{w.ledger()}, w.keys.Events, walkJob, verbOf("resume", which), farFuture, 0)
 	w.demand(w.text("HGET", w.ledger(), which) == "" && w.number("HGET", w.ledger(), "pausedTo") >= last, "resumed, and it is not")
 }
 

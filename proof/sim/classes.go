@@ -278,6 +278,10 @@ func (p *Plan) rollout(r *rand.Rand) {
 				For: 300*time.Millisecond + upTo(r, time.Second)})
 		}
 	}
+	if late := rand.New(rand.NewPCG(p.Seed, 0x1A7E)); late.IntN(4) == 0 { // so does what a place then tells Redis
+		x := p.Reloads[late.IntN(len(p.Reloads))]
+		p.Faults = append(p.Faults, Fault{At: x.At, Kind: "late", Replica: late.IntN(len(p.Replicas)), For: 6 * time.Second})
+	}
 	p.Lasts = max(p.Lasts, at+14*time.Second)
 }
 

@@ -90,7 +90,7 @@ const (
 	argSuffix   = 0 // ask: what follows the tick in a due member
 	argBackfill = 2 // ask: the ticks, from here on, and behind them the act
 	argPause    = 2 // pause: pause or resume, or pauseAll or resumeAll
-	argEnds     = 4 // pause: its end
+	argEnds     = 5 // pause: its end
 	answerMade  = 2
 )
 

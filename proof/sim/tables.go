@@ -304,10 +304,14 @@ func (w *world) checkTables() {
 
 // checkBegun: the ticks of a job begin anew when a replica registers others than it had registered before, and not when
 // it tells Redis once more of those that Redis had from it. In a rollout, other replicas have registered newer ones
-// meanwhile.
+// meanwhile. Nor do they for a copy whose sender has given it up.
 func (w *world) checkBegun() {
 	c := w.redis.claims
 	for _, b := range c.begun {
+		if b.came > b.at+2*overtaking && !w.stepped {
+			w.violatedAt(b.came, "table", b.job, "a copy that %s sent at %s began the ticks of %s anew",
+				b.replica.process, b.at, b.job)
+		}
 		last := c.toldBefore(b)
 		if last == nil || last.fingerprint != b.fingerprint || w.swaps(b.replica, last.at, b.at) ||
 			w.lostAllBetween(last.at, b.at) ||

@@ -140,6 +140,9 @@ var teeth = []tooth{
 	{"count nothing from before a replica came", "fates", "", []edit{
 		{"lock/register.lua", "elseif (schedule ~= fingerprint and ARGV[8] ~= fingerprint or ARGV[8] == 'none') and knew ~= born then", "elseif schedule ~= fingerprint and knew ~= born or knew == '0' then"},
 	}},
+	{"let a late copy of a registration begin ticks anew", "table", "rollout", []edit{
+		{"lock/register.lua", "if now > tonumber(ARGV[2]) then return {now, 'STALE'} end", ""},
+	}},
 	{"change the schedule of a rollout back", "table", "rollout", []edit{
 		{"lock/register.lua", "(schedule ~= fingerprint and ARGV[8] ~= fingerprint or ARGV[8] == 'none') and knew ~= born then", "schedule ~= fingerprint then"},
 	}},
@@ -193,7 +196,7 @@ var teeth = []tooth{
 	{"free what a dead run overlapped", "3: skipped for good", "", []edit{
 		{"lock/settle.lua", "verb == 'reap' and tonumber(ARGV[9]) - (ttl or 0) or 0", "0"},
 	}},
-	{"resume by Redis' clock", "2: never lost", "far clock", []edit{{"sidecar/service/pause.lua", "local at = ARGV[4] ~= '0' and tonumber(ARGV[4]) or now", "local at = now"}}},
+	{"resume by Redis' clock", "2: never lost", "far clock", []edit{{"sidecar/service/pause.lua", "local at = ARGV[5] ~= '0' and tonumber(ARGV[5]) or now", "local at = now"}}},
 	{"resume by Redis' clock where replicas follow their own", "2: never lost", "far clock", []edit{
 		{"sidecar/service/operate.go", "if !r.Local && ", "if (BROKEN || !r.Local) && "},
 	}},

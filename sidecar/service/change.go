@@ -24,11 +24,14 @@ var (
 // MaxSource bounds what Redis keeps of a timer, in bytes: while a script handles it, all other clients wait.
 const MaxSource = 64 << 10
 
-// change repeats a request to set or delete something, which its verb tells, until Redis answers it or ctx ends. If the
-// request is bad, change sends none. copied returns the keys and arguments of one copy. It gets the request's id, the
-// number of the copy, and the time (ms) until which the copy may have an effect.
+// doing is what an error says of each verb.
+var doing = map[string]string{"set": "setting", "delete": "deleting", "pause": "pausing", "resume": "resuming"}
+
+// change repeats a request to set, delete, pause or resume something, which its verb tells, until Redis answers it or
+// ctx ends. If the request is bad, change sends none. copied returns the keys and arguments of one copy. It gets the
+// request's id, the number of the copy, and the time (ms) until which the copy may have an effect.
 //
-// A late copy must not undo what was done after its sender gave up, and Redis cannot remember so many requests. So each
+// A late copy must not undo what was done after its sender gave up, and Redis cannot remember all requests. So each
 // copy has a window, by Redis' clock. If the effect of a copy is unknown, the store waits for the end of its window
 // before it sends the next copy, and before it returns: at most until two timeouts after the end of ctx. So a second
 // copy is then the only one left. If the first copy had its effect, Redis knows the request by its id.
@@ -36,7 +39,7 @@ func (s *Store) change(ctx context.Context, sc *rds.Script, verb, what string, b
 	copied func(request string, try int, until int64) (keys []string, args []any)) (answer []any, err error) {
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("%s %s: %w", map[string]string{"set": "setting", "delete": "deleting"}[verb], what, err)
+			err = fmt.Errorf("%s %s: %w", doing[verb], what, err)
 		}
 	}()
 	if bad != nil {
@@ -77,13 +80,12 @@ func (s *Store) change(ctx context.Context, sc *rds.Script, verb, what string, b
 
 // changed reads the answer {code, now, number ..}.
 func changed(parts []any) ([]any, error) {
-	switch {
+	refused := map[any]error{string(lock.Fired): ErrTimerFired, "UNKNOWN": ErrUnknownJob, "PAST": ErrPast, "FULL": ErrTooMany}
+	switch err := refused[parts[0]]; {
+	case err != nil:
+		return nil, err
 	case len(parts) < 3:
 		return nil, rds.Unexpected(parts)
-	case parts[0] == string(lock.Fired):
-		return nil, ErrTimerFired
-	case parts[0] == "FULL":
-		return nil, ErrTooMany
 	case parts[0] == "LARGE":
 		return nil, fmt.Errorf("%w: their definitions would have more than %d bytes together", ErrTooMany, parts[2])
 	}

@@ -48,14 +48,14 @@ const (
 // neither holds it.
 //
 // If a reply is lost, Pause asks again until ctx ends. The error wraps ErrUnknownJob, ErrPast or ErrNoAnswer. After
-// ErrNoAnswer the job may be paused or not.
+// ErrNoAnswer the job may be paused or not, and no copy of this request will pause it later.
 func (s *Store) Pause(ctx context.Context, job, reason string, until time.Time) error {
 	reason = text.OneLine(reason)
 	if n := utf8.RuneCountInString(reason); n > MaxReason {
 		return fmt.Errorf("pausing job %q: the reason has %d characters, and at most %d are kept", job, n, MaxReason)
 	}
 	note := reason + text.Between("\n", s.author.By, "")
-	_, err := s.pause(ctx, "pause", "pausing", job, rds.Millis(until), note,
+	_, err := s.pause(ctx, "pause", job, rds.Millis(until), note,
 		s.act(actText{What: "pause", Job: job, Reason: reason, Until: rds.Millis(until)}))
 	return err
 }
@@ -64,17 +64,33 @@ func (s *Store) Pause(ctx context.Context, job, reason string, until time.Time) 
 // count as settled, or up to the pause's own end if that has passed. Now is Redis' time, or the replicas' time if the
 // replicas do not trust Redis' clock. The errors are those of Pause.
 func (s *Store) Resume(ctx context.Context, job string) (bool, error) {
-	n, err := s.pause(ctx, "resume", "resuming", job, s.act(actText{What: "resume", Job: job}))
+	n, err := s.pause(ctx, "resume", job, s.act(actText{What: "resume", Job: job}))
 	return n == 1, err
 }
 
-func (s *Store) pause(ctx context.Context, verb, doing, job string, args ...any) (int64, error) {
+func (s *Store) pause(ctx context.Context, verb, job string, more ...any) (int64, error) {
+	which := verb
 	if s.author.All != "" {
-		verb += "All"
+		which += "All"
 	}
-	k, id := s.redis.Keys, uuid.NewString()
-	args = append([]any{k.Events, job, verb, rds.Millis(s.replicasTime(ctx))}, args...)
-	return s.operate(ctx, pauseScript, doing, job, id, []string{k.Ledger(job), k.Memo(id), k.Acts}, args...)
+	k, at := s.redis.Keys, rds.Millis(s.replicasTime(ctx))
+	copied := func(request string, _ int, until int64) ([]string, []any) {
+		args := append([]any{k.Events, job, which, until, at}, more...)
+		return []string{k.Ledger(job), k.Memo(request), k.Acts}, args
+	}
+	answer, err := s.change(ctx, pauseScript, verb, fmt.Sprintf("job %q", job), oneJob(job), copied)
+	if err != nil {
+		return 0, err
+	}
+	return rds.Integer(answer[2])
+}
+
+// oneJob refuses names that no request of an operator is about.
+func oneJob(name string) error {
+	if rds.IsTimer(name) {
+		return errors.New("it is a timer")
+	}
+	return rds.OneWord("job", name)
 }
 
 // replicasTime is the time by which most replicas see ticks come due, if it is not Redis' time. It is zero if it is
@@ -156,7 +172,11 @@ func (s *Store) ask(ctx context.Context, doing string, d lock.Due, ticks []time.
 	}
 	act.Job = d.Job
 	args = append(args, s.act(act))
-	return s.operate(ctx, askScript, doing, d.Job, d.Nonce, keys, args...)
+	made, err := s.operate(ctx, askScript, doing, d.Job, d.Nonce, keys, args...)
+	if err != nil {
+		return 0, err
+	}
+	return rds.Integer(made)
 }
 
 // Cancel has runs of a job end for good, and returns those of them that lived. Their replicas are told at once, or at
@@ -172,7 +192,7 @@ func (s *Store) Cancel(ctx context.Context, job string, runs []string, id string
 	}
 	args = append(args, s.act(actText{What: "cancel", Job: job}))
 	keys := []string{k.Ledger(job), k.Memo(id), k.Acts}
-	made, err := s.operateOn(ctx, cancelScript, "cancelling", job, id, keys, args...)
+	made, err := s.operate(ctx, cancelScript, "cancelling", job, id, keys, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -189,7 +209,7 @@ func (s *Store) Cancel(ctx context.Context, job string, runs []string, id string
 func (s *Store) CancelWaiting(ctx context.Context, job, id string, until time.Time) ([]time.Time, error) {
 	k := s.redis.Keys
 	keys := []string{k.Ledger(job), k.Memo(id), k.Acts, k.DueJobs, k.History(job)}
-	made, err := s.operateOn(ctx, cancelScript, "cancelling", job, id, keys,
+	made, err := s.operate(ctx, cancelScript, "cancelling", job, id, keys,
 		k.Events, job, rds.Millis(until), s.redis.History(job), s.act(actText{What: "cancel", Job: job}))
 	var ticks []time.Time
 	waited, _ := made.(string)
@@ -200,23 +220,11 @@ func (s *Store) CancelWaiting(ctx context.Context, job, id string, until time.Ti
 }
 
 // operate repeats one request of an operator until Redis answers it or ctx ends. The request's id makes repeating
-// harmless: a late copy of a request that Redis has carried out has no effect.
+// harmless: a late copy of a request that Redis has carried out has no effect. A late copy of another request undoes
+// nothing that came after it: it asks for a run, or ends the runs that it names.
 func (s *Store) operate(ctx context.Context, sc *rds.Script, doing, job, id string,
-	keys []string, args ...any) (int64, error) {
-	made, err := s.operateOn(ctx, sc, doing, job, id, keys, args...)
-	if err != nil {
-		return 0, err
-	}
-	return rds.Integer(made)
-}
-
-// operateOn is operate for an answer that is no number.
-func (s *Store) operateOn(ctx context.Context, sc *rds.Script, doing, job, id string,
 	keys []string, args ...any) (made any, err error) {
-	err = rds.OneWord("job", job)
-	if rds.IsTimer(job) {
-		err = errors.New("it is a timer")
-	}
+	err = oneJob(job)
 	if _, invalid := uuid.Parse(id); err == nil && (invalid != nil || len(id) != len(uuid.Nil.String())) {
 		err = fmt.Errorf("id %q is no UUID", id)
 	}

@@ -387,9 +387,30 @@ func TestAPauseThatComesLateDoesNotUndoTheResume(t *testing.T) {
 		_, err := a.Service.Resume(w.Context(), job)
 		w.Must(err)
 		// The copy of the first request that was under way all the time.
-		w.Must(w.Admin.EvalSha(w.Context(), service.PauseSHA, []string{ledger, memo}, "events", job, "pause", 0, 0, "why").Err())
+		w.Must(w.Admin.EvalSha(w.Context(), service.PauseSHA, []string{ledger, memo}, "events", job, "pause", w.Now().Add(time.Hour).UnixMilli(), 0, 0, "why").Err())
 		if w.Field("paused") != "" {
 			w.Error("paused again")
+		}
+	})
+}
+
+// TestAPauseThatWasGivenUpDoesNotUndoTheResume has no copy of the pause arrive before the resume.
+func TestAPauseThatWasGivenUpDoesNotUndoTheResume(t *testing.T) {
+	redisworld.InBubble(t, func(w *redisworld.World) {
+		w.Born()
+		a, b := w.Replica("a"), w.Replica("b")
+		w.Must(a.Sync(w.Context()))
+		f := a.Proxy.On(lossy.Script(service.PauseSHA), 1, lossy.HangRequest)
+		ctx, cancel := context.WithTimeout(w.Context(), a.Timeout/2)
+		defer cancel()
+		if err := a.Service.Pause(ctx, job, "why", time.Time{}); !errors.Is(err, lock.ErrNoAnswer) {
+			w.Fatalf("paused: %v", err)
+		}
+		_, err := b.Service.Resume(w.Context(), job)
+		w.Must(err)
+		reply, err := f.Deliver(w.Context())
+		if err != nil || !strings.Contains(reply, "STALE") || w.Field("paused") != "" {
+			w.Errorf("the late copy: %q, %v; paused: %q", reply, err, w.Field("paused"))
 		}
 	})
 }

@@ -5,9 +5,9 @@
 --
 -- KEYS  1 ledger  2 memo of the request  3 acts of operators: if it is given, the last of ARGV is the act to be kept there
 -- ARGV  1 channel of the nudges  2 job  3 pause | resume, of the job's own; pauseAll | resumeAll, of that of all jobs
---       4 the time by which ticks come, where that is not Redis' (ms; 0 = it is)
---       pause: 5 end (ms; 0 = until it is resumed)  6 reason: one line, may be empty; behind a line feed who pauses
--- returns {OK, now, 1, or 0 when there was no such pause to end}, {PAST, now} when the end has been reached, or {UNKNOWN, now}
+--       4 until: after this Redis time this copy has no effect  5 the time by which ticks come, if not Redis' (ms; 0 = it is)
+--       pause: 6 end (ms; 0 = until it is resumed)  7 reason: one line, may be empty; behind a line feed who pauses
+-- returns {OK, now, 1, or 0 when there was no such pause}, {PAST, now} when the end has been reached, {UNKNOWN | STALE, now}
 local ledger, memo, acts = KEYS[1], KEYS[2], KEYS[3]
 local act = acts and table.remove(ARGV)
 local verb = string.match(ARGV[3], '^%l+')
@@ -22,8 +22,9 @@ if not h[1] then redis.pcall('PUBLISH', ARGV[1], 'due') return {'UNKNOWN', now} 
 -- A copy that comes late must not undo what was done after it.
 local before = redis.call('GET', memo)
 if before then return {'OK', now, tonumber(before)} end
+if now > tonumber(ARGV[4]) then return {'STALE', now} end
 
-local at = ARGV[4] ~= '0' and tonumber(ARGV[4]) or now
+local at = ARGV[5] ~= '0' and tonumber(ARGV[5]) or now
 local ends, began = string.match(paused or '', '^(%d+) (%d+)')
 ends, began = tonumber(ends or 0), tonumber(began or at)
 -- finish ends the pause at an instant: the ticks up to then are settled, and refused to late askers. Those that came in
@@ -47,13 +48,13 @@ end
 
 local answer = 1
 if verb == 'pause' then
-  local to = tonumber(ARGV[5])
+  local to = tonumber(ARGV[6])
   if to ~= 0 and to <= at then return {'PAST', now} end
   if ends ~= 0 and ends <= at then                        -- the one before ended by itself
     finish(ends - 1)
     began = at
   end
-  redis.call('HSET', ledger, field, string.format('%d %d ', to, began) .. ARGV[6])
+  redis.call('HSET', ledger, field, string.format('%d %d ', to, began) .. ARGV[7])
 elseif paused then
   finish(ends ~= 0 and math.min(at, ends - 1) or at)       -- the tick at its end is none of them
   redis.call('HDEL', ledger, field)
