@@ -206,7 +206,7 @@ func (s *stage) changes() (changes []string) {
 var shownFields = regexp.MustCompile(`^(tick|behind|gaps|handed|overlap|stop|counted|missed|paused|pausedTo|fate:.*)$`)
 
 var (
-	aUUID     = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
+	aUUID     = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\b[0-9A-Za-z]{20,22}\b`)
 	anInstant = regexp.MustCompile(`\b9466\d{8}\b`)
 )
 

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/alicebob/miniredis/v2/server"
@@ -76,6 +77,7 @@ func TestAReplicaAtRestThatCannotReadHeartbeatsDoubtsItsSubscription(t *testing.
 		for left.Load() > 0 && time.Since(w.origin()) < 5*time.Minute {
 			time.Sleep(100 * time.Millisecond)
 		}
+		synctest.Wait()
 		if r.store.Listens() {
 			t.Error("it relies on its subscription")
 		}

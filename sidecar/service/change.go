@@ -2,9 +2,9 @@ package service
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
+	"math/big"
 
 	"github.com/google/uuid"
 
@@ -47,7 +47,7 @@ func (s *Store) change(ctx context.Context, sc *rds.Script, verb, what string, b
 	}
 	window := 2 * s.redis.Timeout() // as long as a request can take to be sent and answered
 	id := uuid.New()
-	request := base64.RawURLEncoding.EncodeToString(id[:]) // Redis keeps it twice with each timer
+	request := new(big.Int).SetBytes(id[:]).Text(big.MaxBase) // Redis keeps it twice with each timer
 	var last error
 	for try := 0; ctx.Err() == nil; try++ {
 		sent := s.redis.Boottime()
