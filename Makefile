@@ -109,7 +109,7 @@ proof-report: export SOLOTICK_PROOF_RESULTS = $(CURDIR)/proof/results
 proof-report: ## docs/proof.md anew, of runs of half an hour (SEEDS of the simulation, FOR=5m of the nemesis, SCALE=small of the model, SERVERS of stores)
 	.ci/install redis
 	go run ./internal/model/modelcheck -scale $(SCALE)
-	go test ./internal/model -run TestEachMendLeftOutIsFound -count=1
+	go test ./internal/model/... -run 'LeftOutIsFound|WorldsOfTimers' -count=1
 	go test ./lock -run 'EveryMutant|ReplaysOfTheModelMeet' -count=1 -timeout 30m
 	go -C proof test ./sim -run TestSeeds -count=1 -v -timeout 0 -long -seeds=$(SEEDS)
 	go -C proof test ./sim -run TestTeeth -count=1 -timeout 1h
