@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -481,6 +482,7 @@ func TestATimerHasTheTimesOfItsScheduleOverAYear(t *testing.T) {
 		`"schedule": "30 2 * * *", "timeZone": "Europe/Berlin"`,
 		`"schedule": "15 */6 * * *", "timeZone": "America/New_York"`,
 		`"schedule": "0 0 29 2 *"`,
+		`"schedule": "0 9,21 * * *", "timeZone": "Asia/Tokyo"`,
 		`"schedule": "@every 7h"`,
 		`"schedule": "H H * * MON-FRI", "timeZone": "Australia/Lord_Howe", "start": "2000-03-01T00:00:00Z", "end": "2000-11-01T00:00:00Z"`,
 	} {
@@ -518,4 +520,56 @@ func TestATimerHasTheTimesOfItsScheduleOverAYear(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The same when no replica is there for hours or weeks: each time of the year is made due or missed, once.
+func TestOverAYearWithAbsencesEachTimeOfATimerIsMadeDueOrMissed(t *testing.T) {
+	begins := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	ends := begins.AddDate(1, 0, 0)
+	for _, zone := range []string{"Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Tokyo"} {
+		for _, text := range []string{"30 2 * * *", "15 1-3 * * SUN", "*/20 * * * *", "H H(0-5) * * *", "0 0 1 * *"} {
+			timer, err := config.ParseTimer("a", fmt.Appendf(nil, `{"schedule": %q, "timeZone": %q, "http": {"url": "http://127.0.0.1/"}}`,
+				text, zone), begins)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var want []time.Time
+			for tick := timer.Repeats.Next(begins); tick.Before(ends); tick = timer.Repeats.Next(tick) {
+				want = append(want, tick)
+			}
+			var got []time.Time
+			rng, missed := rand.New(rand.NewPCG(37, 0)), 0
+			r := service.Series{Of: lock.Due{Tick: timer.At}}
+			for now := begins; now.Before(ends); now = now.Add(absence(rng)) {
+				if r.Of.Tick.After(now) {
+					continue
+				}
+				p := springAt(r, timer, now)
+				for n, tick := 0, p.Missed.First; n < p.Missed.Count; n, tick = n+1, timer.Repeats.Next(tick) {
+					got, missed = append(got, tick), missed+1
+				}
+				if got = append(got, p.Tick); !p.Next.After(now) {
+					t.Fatalf("%s in %s: at %s it is moved on to %s", text, zone, now, p.Next)
+				}
+				r.Of.Tick, r.Newest = p.Next, p.Tick
+			}
+			for len(want) > len(got) && !want[len(want)-1].Before(r.Of.Tick) { // at the end no replica was there
+				want = want[:len(want)-1]
+			}
+			if missed == 0 || len(got) < 10 || !slices.EqualFunc(got, want, time.Time.Equal) {
+				t.Errorf("%s in %s: %d times, %d of them missed, want %d", text, zone, len(got), missed, len(want))
+			}
+		}
+	}
+}
+
+// absence is how long no replica looks: mostly a minute, sometimes hours, seldom weeks.
+func absence(rng *rand.Rand) time.Duration {
+	switch n := rng.IntN(1000); {
+	case n == 0:
+		return time.Duration(rng.Int64N(int64(70 * 24 * time.Hour)))
+	case n < 30:
+		return time.Duration(rng.Int64N(int64(30 * time.Hour)))
+	}
+	return time.Minute
 }
