@@ -65,12 +65,23 @@
 // entries. A tick may lack its fate if it was missed and no newer one came due, and on a Redis that forgets; it may
 // have two if its first run had never begun.
 //
-// Four services are attacked at the same time: on a Redis that writes each command down before it answers, where all of
+// A service of its own has timers with schedules. While it is attacked, an operator sets each anew every few seconds,
+// with the same definition or another one, or deletes it for a while, by the API of any replica. Of these timers the
+// judge asks (series.go):
+//
+//   - A time is started once; under at-least-once each attempt.
+//   - A time that comes after a request was answered is started as that request says, or a newer one.
+//   - A time that came before a DELETE is not claimed after its answer, unless something was struck.
+//   - A time between two requests is started, or the history has it as missed, overlapped, or the end of its run. Of
+//     those that no replica had seen yet when the next request came, nobody tells.
+//   - No time has two of these fates, unless it came while a request was under way.
+//
+// Five services are attacked at the same time: on a Redis that writes each command down before it answers, where all of
 // this must hold; on one that does so each second, where a crash may forget a claim, so that what follows from that is
 // counted as the limit it is; and on a master with replicas that Sentinels watch, with waitReplicas: 1, where the end
 // of a run may be forgotten, and a claim may not. The fourth has replicas with one slot each and more work than that at
 // times. There a tick may also be missed because no whole replica had a free slot for two seconds of its time, and no
-// replica may have more runs than slots.
+// replica may have more runs than slots. The fifth has the timers.
 //
 // It cannot show crashes of a whole machine (a killed Redis has handed its writes to the kernel), clocks that are wrong
 // while something is struck, most pairs of faults at the same time, apps that stand still and then work on, anything

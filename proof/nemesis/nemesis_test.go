@@ -50,6 +50,7 @@ func TestNemesis(t *testing.T) {
 	var mu sync.Mutex
 	var rows []row
 	fates := map[string]account{}
+	var repeated times
 	judged := func(world string, v *verdict) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -71,6 +72,12 @@ func TestNemesis(t *testing.T) {
 			t.Parallel()
 			judged("slots", crowd(t, binary))
 		})
+		t.Run("series", func(t *testing.T) {
+			t.Parallel()
+			v, sum := repeat(t, binary)
+			judged("series", v)
+			repeated = sum
+		})
 		t.Run("sentinel", func(t *testing.T) {
 			t.Parallel()
 			s := newWatched(t)
@@ -82,6 +89,8 @@ func TestNemesis(t *testing.T) {
 	})
 	t.Logf("\n%s\n%s", figures(rows), fateFigures(fates))
 	total(rows).tell(run)
+	run.Add(repeated.times, "times of timers that repeat")
+	run.Add(repeated.started, "started")
 }
 
 // crowd attacks a service whose replicas have one slot each.

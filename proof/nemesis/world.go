@@ -41,6 +41,9 @@ type world struct {
 	store    store
 	memory   memory
 	table    func(r *replica, listen string) string // of a replica, which listens there
+	series   []series
+	operator *operator // sets them; nil = there are none
+	attacked time.Time // until then
 }
 
 // store is the Redis of a world.
@@ -172,7 +175,10 @@ func (w *world) attack(length time.Duration, seed uint64, classes ...class) *ver
 
 	time.Sleep(recovery) // the second after a ledger's birth is settled, and fires nothing
 	from := time.Now()
-	gone := w.ask(asking, seed)
+	gone, ordered := w.ask(asking, seed), func() {}
+	if w.operator != nil {
+		ordered = w.operator.operate(asking, seed)
+	}
 	end := from.Add(length)
 	turn := min(length/time.Duration(2*len(classes)), maxPhase) // a strike that has begun is not cut short
 	classes = slices.Clone(classes)
@@ -188,6 +194,7 @@ func (w *world) attack(length time.Duration, seed uint64, classes ...class) *ver
 		classes[at].strike(w, time.Now().Add(turn))
 	}
 	to := time.Now()
+	w.attacked = to
 	time.Sleep(w.calm())
 	// A tick without a deadline goes last where slots are scarce, and behind newer runs of a job that always runs.
 	_ = rig.Until(2*patience, "all that is due", func() bool { // else it is left behind
@@ -196,6 +203,7 @@ func (w *world) attack(length time.Duration, seed uint64, classes ...class) *ver
 	})
 	told := time.Now()
 	silence()
+	ordered()
 	w.end()
 	gone()
 	if err := history.read(ctx); err != nil {
@@ -215,7 +223,9 @@ func (w *world) attack(length time.Duration, seed uint64, classes ...class) *ver
 	for _, odd := range w.app.Odd() {
 		w.t.Error(odd)
 	}
-	t := trial{jobs: w.jobs, requests: w.app.Seen(), questions: w.app.Asked(), history: history.all(),
+	requests := slices.DeleteFunc(w.app.Seen(), func(q rig.Request) bool { return ofTimers(q.Job) })
+	ends := slices.DeleteFunc(slices.Clone(history.all()), func(e entry) bool { return ofTimers(e.job) })
+	t := trial{jobs: w.jobs, requests: requests, questions: w.app.Asked(), history: ends,
 		ledgers: kept, record: w.record, from: from, to: to, left: told, memory: w.memory, slots: w.slots, withoutAnswer: w.withoutAnswer}
 	for _, r := range w.replicas {
 		t.replicas, t.local = append(t.replicas, r.name), t.local || r.path.clock == "local"

@@ -25,6 +25,7 @@ type Request struct {
 	Ended   time.Time // when the app answered, or the caller went; zero while it is at work
 	Left    bool      // the caller went before it was answered
 	Failed  bool      // it was answered by an error, as it was to be
+	Note    string    // what its URL has as note
 	Work    Work      // of a call that the app accepted, and ended by a report
 
 	// Callback and Secret are where and with what the app reports such a call; "" = it is another call.
@@ -172,7 +173,7 @@ func wait(ctx context.Context, d time.Duration) bool {
 func read(r *http.Request) (req Request, take time.Duration, fail bool, err error) {
 	h := r.Header
 	req = Request{Job: strings.TrimPrefix(r.URL.Path, "/"), Run: h.Get("Solotick-Run"), Kind: h.Get("Solotick-Kind"),
-		Replica: h.Get("Solotick-Replica")}
+		Replica: h.Get("Solotick-Replica"), Note: r.URL.Query().Get("note")}
 	if take, err = time.ParseDuration(r.URL.Query().Get("take")); err != nil {
 		return req, 0, false, fmt.Errorf("request for %q: take: %w", req.Job, err)
 	}
