@@ -56,6 +56,7 @@
 //
 // # What is not modelled
 //
+//   - Timers with a schedule: package series has a model of them.
 //   - Several jobs, real durations, livelock; pause, trigger, backfill of several ticks; a register while it runs, and
 //     what at-least-once owes after a loss of data. A lost ledger is registered again in the step that loses it.
 //   - Heartbeats of an app, and how long its replica waits for one. The app's time is over when the trust window is.

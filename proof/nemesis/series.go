@@ -22,6 +22,8 @@ import (
 const (
 	// timerPrefix begins the names by which the app and the history know timers.
 	timerPrefix = "timer:"
+	// timerLease is the lease of a timer's run.
+	timerLease = 15 * time.Second
 	// lingering is how long a request may have an effect whose answer was lost with its replica.
 	lingering = 3 * time.Second
 	// movedOn is how long a time may wait for a replica that makes it due, when nothing is struck.

@@ -257,6 +257,9 @@ func (w *world) calm() time.Duration {
 	for _, j := range w.jobs {
 		longest = max(longest, j.lease())
 	}
+	if w.operator != nil {
+		longest = max(longest, timerLease)
+	}
 	return longest + dying + recovery
 }
 
