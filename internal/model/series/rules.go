@@ -22,10 +22,10 @@ const (
 	ReplacedTold
 	Overlap
 	MissedTold
+	OfBefore
 	MissedFrom
 	EndedMark
 	Weighed
-	OfBefore
 	OwnEntry
 	Forget
 	numberOfRules = iota
@@ -50,10 +50,10 @@ var rules = [numberOfRules]struct{ name, what string }{
 	{"ReplacedTold", "and is told to the history as missed"},
 	{"Overlap", "no time becomes due while the one before runs, or is handed on"},
 	{"MissedTold", "times that are passed over are told to the history"},
+	{"OfBefore", "so is the one for which the timer waited, though its schedule may not have it any more"},
 	{"MissedFrom", "and those that were made due before are not"},
 	{"EndedMark", "when its schedule ends, a timer leaves a mark with the request that set it"},
 	{"Weighed", "the bytes of a time that gives way are not counted any more"},
-	{"OfBefore", "a time that only the schedule before has is made due by itself"},
 	{"OwnEntry", "a time that is due has an entry of its own"},
 	{"Forget", "the end of its run deletes it"},
 }

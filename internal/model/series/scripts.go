@@ -99,14 +99,14 @@ func (m *model) spring(s *state, p move) answer {
 	tick := p.member.at
 	following := m.next(p.of, tick)
 	var told []uint8
-	if following != 0 && following <= p.now && (p.of.has(tick) || !m.has(OfBefore)) {
+	if following != 0 && following <= p.now {
 		tick = last(p.of, p.now)
-		from := p.member.at - 1
-		if m.has(MissedFrom) {
-			from = max(from, p.newest)
+		from := p.newest
+		if !m.has(MissedFrom) {
+			from = 0
 		}
-		for t := from + 1; t < tick; t++ {
-			if p.of.has(t) {
+		for t := max(from+1, p.member.at); t < tick; t++ {
+			if p.of.has(t) || t == p.member.at && m.has(OfBefore) {
 				told = append(told, t)
 			}
 		}

@@ -81,10 +81,10 @@ var counterexamples = []struct {
 	{ReplacedTold, "alone", NoFate},
 	{Overlap, "alone", Beside},
 	{MissedTold, "alone", NoFate},
+	{OfBefore, "crash/changed", NoFate},
 	{MissedFrom, "changed/back", TwoFates},
 	{EndedMark, "crash/deleted", LeftDue},
 	{Weighed, "alone", WrongBytes},
-	{OfBefore, "crash/changed", NoFate},
 	{OwnEntry, "crash/deleted", WrongRequest},
 	{Forget, "alone", Leftover},
 }
