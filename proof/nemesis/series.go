@@ -331,7 +331,7 @@ func repeat(t *testing.T, binary string) (*verdict, times) {
 		t.Logf("%s: %+v", d.id, a)
 		sum.add(a)
 	}
-	if sum.started == 0 || sum.missed == 0 || sum.overlapped == 0 || sum.orders < 3*len(manySeries) {
+	if sum.started == 0 || sum.overlapped == 0 || sum.orders < 3*len(manySeries) {
 		t.Errorf("this run shows nothing of timers that repeat: %+v", sum)
 	}
 	if most := max(20, sum.times/5); sum.takenBack > most {
