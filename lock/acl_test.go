@@ -335,6 +335,9 @@ func (p *player) changes() error {
 	if timers, err := p.service.Timers(p.ctx, 10); err != nil || len(timers) != 1 {
 		return fmt.Errorf("timers: %v, %w", timers, err)
 	}
+	if timers, err := p.service.GroupTimers(p.ctx, "y", 10); err != nil || len(timers) > 0 {
+		return fmt.Errorf("timers of a group: %v, %w", timers, err)
+	}
 	if _, _, err := p.service.Timer(p.ctx, "y"); err != nil {
 		return err
 	}

@@ -192,6 +192,8 @@ func TestNoFormOfAnAnswerEndsTheProcess(t *testing.T) {
 		"a drop":           {to: "EVALSHA", ask: drop, attacks: []string{"*2\r\n$2\r\nOK\r\n:1\r\n", "*0\r\n", ":-1\r\n"}},
 		"a timer":          {to: "GET", ask: timer, attacks: []string{"*1\r\n$1\r\na\r\n", ":1\r\n", "$0\r\n\r\n"}},
 		"a list of timers": {to: "MGET", ask: list, attacks: []string{"*3\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\nc\r\n"}},
+		"a group of timers": {to: "ZSCAN", ask: group,
+			attacks: []string{"*0\r\n", ":1\r\n", "*2\r\n$1\r\n0\r\n:5\r\n", "*2\r\n$1\r\n0\r\n*-1\r\n", "*2\r\n$1\r\n0\r\n*1\r\n:1\r\n", "*2\r\n*0\r\n*0\r\n"}},
 		"nudges": {to: "SUBSCRIBE", ask: listen,
 			attacks: []string{"*1\r\n:1\r\n", "*0\r\n", "*3\r\n$7\r\nmessage\r\n:1\r\n:1\r\n"}},
 		"a Sentinel's": {to: "SUBSCRIBE", options: redis.UniversalOptions{MasterName: "m"}, ask: askTime,
@@ -242,6 +244,11 @@ func timer(ctx context.Context, s *service.Store) error {
 
 func list(ctx context.Context, s *service.Store) error {
 	_, err := s.Timers(ctx, 10)
+	return err
+}
+
+func group(ctx context.Context, s *service.Store) error {
+	_, err := s.GroupTimers(ctx, "a", 10)
 	return err
 }
 

@@ -16,8 +16,7 @@ import (
 )
 
 const (
-	// maxWaiting bounds how many members of the due set States and Timers read in addition to those they look for.
-	maxWaiting = 1000
+	maxWaiting = 1000   // bounds the due members that States reads
 	maxRunning = 10_000 // bounds the runs that are read at once: those whose leases end first, which may be dead
 )
 

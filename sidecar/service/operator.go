@@ -336,6 +336,19 @@ func (o *Operator) DeleteTimer(ctx context.Context, id string) error {
 	return noTimer(id)
 }
 
+// Timers returns the timers that wait, or with a group those of it, by the time at which they come due.
+func (o *Operator) Timers(ctx context.Context, group string, limit int) (waiting []TimerState, err error) {
+	if group == "" {
+		waiting, err = o.Store.Timers(ctx, limit)
+	} else if err = checkGroup(group); err == nil {
+		waiting, err = o.Store.GroupTimers(ctx, group, limit)
+	}
+	if err != nil {
+		err = RefusalOf(err)
+	}
+	return waiting, err
+}
+
 // noTimer is the refusal of an id under which no timer waits.
 func noTimer(id string) *Refusal { return refuse(NoTimer, "no timer %q waits", id).of(id) }
 

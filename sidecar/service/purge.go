@@ -16,23 +16,31 @@ const scanned = 1000
 // eachKeys calls what for the service's keys with a prefix, some at a time. In a Cluster it scans the master of their
 // slot, and no other server. It sees every key that is there all the time, and can see one of them several times.
 func (s *Store) eachKeys(ctx context.Context, prefix string, what func(keys []string) error) error {
-	for cursor := uint64(0); ; {
-		keys, err := onServer(ctx, s, func(ctx context.Context, rdb redis.UniversalClient) (found []string, err error) {
-			found, cursor, err = rdb.Scan(ctx, cursor, prefix+"*", scanned).Result()
-			return found, err
-		})
-		if err != nil {
-			return err
-		}
+	return s.eachStep(ctx, func(ctx context.Context, rdb redis.UniversalClient, cursor uint64) *redis.ScanCmd {
+		return rdb.Scan(ctx, cursor, prefix+"*", scanned)
+	}, func(keys []string) error {
 		// The match is a pattern; what is removed must really begin so.
 		keys = slices.DeleteFunc(keys, func(key string) bool { return !strings.HasPrefix(key, prefix) })
-		if len(keys) > 0 {
-			if err := what(keys); err != nil {
-				return err
-			}
-		}
-		if cursor == 0 {
+		if len(keys) == 0 {
 			return nil
+		}
+		return what(keys)
+	})
+}
+
+// eachStep calls what for each part of the answer to a scan.
+func (s *Store) eachStep(ctx context.Context, step func(context.Context, redis.UniversalClient, uint64) *redis.ScanCmd,
+	what func(found []string) error) error {
+	for cursor := uint64(0); ; {
+		found, err := onServer(ctx, s, func(ctx context.Context, rdb redis.UniversalClient) (page []string, err error) {
+			page, cursor, err = step(ctx, rdb, cursor).Result()
+			return page, err
+		})
+		if err == nil {
+			err = what(found)
+		}
+		if err != nil || cursor == 0 {
+			return err
 		}
 	}
 }

@@ -1,8 +1,11 @@
 package service
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/solotick/solotick/internal/rds"
@@ -17,6 +20,25 @@ type Series struct {
 	Err    error     // why it cannot be read: ErrNoTimer or ErrBadTimer; nil = it can
 
 	timerEntry
+}
+
+// state is the timer in a list. Its source may hold secrets, of which a schedule is none.
+func (t *Series) state() TimerState {
+	state := TimerState{ID: rds.TimerID(t.Of.Job), At: t.at}
+	if !t.series {
+		return state
+	}
+	var keys struct {
+		Schedule json.RawMessage
+		TimeZone string
+	}
+	_ = json.Unmarshal(t.Source, &keys) // another version may have written it
+	exprs := make([]string, 1)
+	if json.Unmarshal(keys.Schedule, &exprs[0]) != nil {
+		_ = json.Unmarshal(keys.Schedule, &exprs)
+	}
+	state.Schedule, state.TimeZone = strings.Join(exprs, "; "), cmp.Or(keys.TimeZone, "UTC")
+	return state
 }
 
 // Series reads the timers with these due members, a hundred of them at most.

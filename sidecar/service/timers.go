@@ -49,8 +49,10 @@ func SeriesJob(job string) string { return rds.SeriesJob(job) }
 
 // TimerState is a timer that waits.
 type TimerState struct {
-	ID string
-	At time.Time // when it comes due
+	ID       string
+	At       time.Time // when it comes due
+	Schedule string    // several are joined by "; "; "" = it has none
+	TimeZone string    // of the schedule
 }
 
 // Change is what a request to set a timer has changed.
@@ -141,42 +143,71 @@ func (s *Store) Timer(ctx context.Context, id string) (source []byte, at time.Ti
 	return []byte(e.source), e.at, err
 }
 
-// Timers returns the timers that wait, by the time at which they come due: at most limit of them. It reads at most
-// limit+1000 members: if more than 1000 handed-over timers sort first, it leaves some waiting ones out.
-func (s *Store) Timers(ctx context.Context, limit int) ([]TimerState, error) {
-	var found []TimerState
-	members, err := s.dueTimers(ctx, limit)
-	for page := range slices.Chunk(members, 100) {
-		var all []Series
-		if err == nil && len(found) < limit {
-			all, err = s.Series(ctx, page)
-		}
-		for _, t := range all {
-			if t.Err == nil && t.nonce == t.Of.Nonce { // it is as it was set, and was not handed on
-				found = append(found, TimerState{rds.TimerID(t.Of.Job), t.at})
-			}
-		}
-	}
+// Timers returns the timers that wait, by the time at which they come due: at most limit of them. Between its steps
+// Redis answers other clients, and a timer that is set or moves on meanwhile can be missing.
+func (s *Store) Timers(ctx context.Context, limit int) (found []TimerState, err error) {
+	err = s.eachByTime(ctx, func(members []lock.Due) (more bool, err error) {
+		found, err = s.addWaiting(ctx, found, members, limit)
+		return len(found) < limit, err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("reading the timers: %w", err)
 	}
 	return found[:min(len(found), max(limit, 0))], nil
 }
 
-// dueTimers returns the members of the timers that come due first, including those that were handed on, without the
-// times of schedules that have come.
-func (s *Store) dueTimers(ctx context.Context, limit int) ([]lock.Due, error) {
-	members, err := onServer(ctx, s, func(ctx context.Context, rdb redis.UniversalClient) ([]string, error) {
-		return rdb.ZRange(ctx, s.redis.Keys.DueTimers, 0, int64(max(limit, 0))+maxWaiting-1).Result()
-	})
-	var timers []lock.Due
+// addWaiting reads the timers with these due members, until there are enough, and adds those that wait. It leaves out
+// those that were handed on, and times of schedules that have come. It replaces what was found of a timer before.
+func (s *Store) addWaiting(ctx context.Context, found []TimerState, members []lock.Due, enough int) (
+	[]TimerState, error) {
+	members = slices.DeleteFunc(members, func(d lock.Due) bool { return rds.IsOccurrence(d.Job) })
+	for page := range slices.Chunk(members, 100) {
+		if len(found) >= enough {
+			break
+		}
+		all, err := s.Series(ctx, page)
+		if err != nil {
+			return found, err
+		}
+		all = slices.DeleteFunc(all, func(t Series) bool { // it is not as it was set, or was handed on
+			return t.Err != nil || t.nonce != t.Of.Nonce
+		})
+		again := map[string]bool{}
+		for _, t := range all {
+			again[TimerID(t.Of.Job)] = true
+		}
+		found = slices.DeleteFunc(found, func(t TimerState) bool { return again[t.ID] })
+		for _, t := range all {
+			found = append(found, t.state())
+		}
+	}
+	return found, nil
+}
+
+// eachByTime calls what for the due members of timers by their times, some at a time, while it wants more.
+func (s *Store) eachByTime(ctx context.Context, what func([]lock.Due) (more bool, err error)) error {
+	for start := int64(0); ; start += scanned {
+		found, err := onServer(ctx, s, func(ctx context.Context, rdb redis.UniversalClient) ([]string, error) {
+			return rdb.ZRange(ctx, s.redis.Keys.DueTimers, start, start+scanned-1).Result()
+		})
+		more := false
+		if err == nil {
+			more, err = what(dueTimers(found))
+		}
+		if err != nil || !more || len(found) < scanned {
+			return err
+		}
+	}
+}
+
+// dueTimers reads due members of timers. It skips what is none.
+func dueTimers(members []string) (timers []lock.Due) {
 	for _, m := range members {
-		d, err := lock.ParseDue(m)
-		if err == nil && rds.IsTimer(d.Job) && !rds.IsOccurrence(d.Job) {
+		if d, err := lock.ParseDue(m); err == nil && rds.IsTimer(d.Job) {
 			timers = append(timers, d)
 		}
 	}
-	return timers, err
+	return timers
 }
 
 // EachTimer calls what for each timer that waits, in no order. Between its steps Redis answers other clients. A timer

@@ -170,6 +170,7 @@ func TestEveryTimerThatWaitsIsRead(t *testing.T) {
 		if err := read(); !errors.Is(err, service.ErrBadTimer) || !strings.Contains(err.Error(), `"odd"`) {
 			w.Errorf("a timer that cannot be read: %v", err)
 		}
+		w.Must(w.Admin.Del(w.Context(), redisworld.TimerKey+"odd").Err())
 		broken := errors.New("the file is full")
 		if err := a.Service.EachTimer(w.Context(), func(string, []byte) error { return broken }); !errors.Is(err, broken) {
 			w.Errorf("it went on after: %v", err)
