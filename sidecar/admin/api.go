@@ -44,7 +44,7 @@ type api struct {
 	operator    *service.Operator
 	crossOrigin http.CrossOriginProtection
 	asking      atomic.Int32  // claims that are being answered
-	batches     chan struct{} // one for each batch of timers that is being set
+	batches     chan struct{} // one for each batch of timers that is being set or deleted
 }
 
 // API serves the status page and the API, only to this machine, and in browsers only to its own page. Everything in it
@@ -94,8 +94,9 @@ func (a *api) routes() map[string]methods {
 		"/v1/runs":                    {"GET": asJSON(a.runs, "job", "limit", "failed", "each")},
 		"/v1/replicas":                {"GET": a.shows(func(s view.Status) any { return s.Replicas })},
 		"/v1/replica":                 {"GET": asJSON(a.self)},
-		"/v1/timers":                  {"GET": asJSON(a.timers, "limit")},
-		"/v1/timers:batch":            {"POST": asJSON(a.setTimers)},
+		"/v1/timers": {"GET": asJSON(a.timers, "group", "limit"),
+			"DELETE": asJSON(a.deleteTimers, "group")},
+		"/v1/timers:batch": {"POST": asJSON(a.setTimers)},
 		"/v1/timers/{id}": {"GET": asJSON(a.timer), "PUT": asJSON(a.setTimer),
 			"DELETE": asJSON(a.deleteTimer)},
 		"/v1/runs/{run}/heartbeat": {"POST": asJSON(a.heartbeat)},

@@ -27,7 +27,7 @@ func (a *api) setTimer(r *http.Request) (*answer, error) {
 
 const (
 	maxBatch    = 4 << 20 // bytes of many timers
-	mostBatches = 2       // of them, are read and set at once
+	mostBatches = 2       // of them, are read and set or deleted at once
 )
 
 // batched is the answer to one of many timers.
@@ -43,8 +43,8 @@ type batched struct {
 func (a *api) setTimers(r *http.Request) (*answer, error) {
 	soon, cancel := context.WithTimeout(r.Context(), turnWait)
 	defer cancel()
-	if !take(soon, a.batches) {
-		return nil, refuse(http.StatusServiceUnavailable, "ask again", "%d batches are being set", mostBatches)
+	if err := a.takeBatch(soon); err != nil {
+		return nil, err
 	}
 	defer func() { <-a.batches }()
 	body, err := document(r, maxBatch)
@@ -69,6 +69,14 @@ func (a *api) setTimers(r *http.Request) (*answer, error) {
 	return &answer{body: answers}, nil
 }
 
+// takeBatch waits until one of few batches is over.
+func (a *api) takeBatch(ctx context.Context) error {
+	if take(ctx, a.batches) {
+		return nil
+	}
+	return refuse(http.StatusServiceUnavailable, "ask again", "%d batches are being set or deleted", mostBatches)
+}
+
 func (a *api) timer(r *http.Request) (*answer, error) {
 	id := r.PathValue("id")
 	source, at, err := a.operator.Timer(r.Context(), id)
@@ -84,11 +92,33 @@ func (a *api) timers(r *http.Request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	waiting, err := a.Store.Timers(r.Context(), limit)
+	ctx, cancel := context.WithTimeout(r.Context(), turnWait) // a group may be looked for among a million
+	defer cancel()
+	waiting, err := a.operator.Timers(ctx, p.Get("group"), limit)
 	if err != nil {
 		return nil, err
 	}
 	return &answer{body: view.NewTimers(waiting)}, nil
+}
+
+// deleteTimers deletes the timers of a group, as many as it can in a while.
+func (a *api) deleteTimers(r *http.Request) (*answer, error) {
+	group := r.URL.Query().Get("group")
+	if group == "" {
+		return nil, refuse(http.StatusBadRequest, "DELETE /v1/timers?group=user-4711", "the group is missing")
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), turnWait)
+	defer cancel()
+	if err := a.takeBatch(ctx); err != nil {
+		return nil, err
+	}
+	defer func() { <-a.batches }()
+	deleted, err := a.operator.DeleteTimers(ctx, group)
+	a.Log.Info("timers deleted", "group", group, "timers", deleted)
+	if err != nil {
+		return nil, err
+	}
+	return &answer{body: view.DeletedTimers{Group: group, Deleted: deleted}}, nil
 }
 
 func (a *api) deleteTimer(r *http.Request) (*answer, error) {

@@ -46,7 +46,7 @@ func TestATimerWithAScheduleKeepsTheTimeForWhichItWaits(t *testing.T) {
 	w.says(w.ask("PUT", path, body), 201, shown)
 	w.says(w.ask("PUT", path, body), 200, shown)
 	w.says(w.ask("GET", path, ""), 200, shown[:len(shown)-1]+`, "definition": `+body+`}`)
-	w.says(w.ask("GET", "/v1/timers", ""), 200, `[`+shown+`]`)
+	w.says(w.ask("GET", "/v1/timers", ""), 200, `[`+shown[:len(shown)-1]+`, "schedule": "0 9 * * *", "timeZone": "Europe/Berlin"}]`)
 	other := `{"schedule": "0 8 * * *", ` + target + `}`
 	w.says(w.ask("PUT", path, other), 200, `{"id": "user-17", "at": "2027-03-28T08:00:00.000Z"}`)
 	timer, err := config.ParseTimer("user-18", []byte(body), morning)
@@ -61,6 +61,30 @@ func TestATimerWithAScheduleKeepsTheTimeForWhichItWaits(t *testing.T) {
 	w.says(w.ask("DELETE", path, ""), 200, `{"id": "user-17", "deleted": true}`)
 	w.refuses(w.ask("DELETE", path, ""), 404, "no timer of that id waits")
 	w.refuses(w.ask("PUT", path, `{"schedule": "0 8 * * *", "end": "2027-03-28T08:00:00Z", `+target+`}`), 422, "no time in the next ten years")
+}
+
+func TestAGroupOfTimersIsShownAndDeleted(t *testing.T) {
+	w := newWorld(t)
+	const path, shown = "/v1/timers?group=user-17", `{"id": "user-17.trial", "at": "2027-03-28T08:00:00.000Z"}`
+	w.says(w.ask("GET", path, ""), 200, `[]`)
+	w.says(w.ask("DELETE", path, ""), 200, `{"group": "user-17", "deleted": 0}`)
+	once := `{"at": "2027-03-28T08:00:00Z", ` + target + `}`
+	for _, id := range []string{"user-17.trial", "user-17", "user-171.x", "user-18.trial"} {
+		w.ask("PUT", "/v1/timers/"+id, once)
+	}
+	w.ask("PUT", "/v1/timers/user-17.mail", `{"schedule": ["0 9 * * *", "@daily"], `+target+`}`)
+	w.says(w.ask("GET", path+"&limit=1", ""), 200, `[`+shown+`]`)
+	w.says(w.ask("GET", path, ""), 200, `[`+shown+`, {"id": "user-17.mail", "at": "2027-03-28T09:00:00.000Z", "schedule": "0 9 * * *; @daily", "timeZone": "UTC"}]`)
+	w.says(w.ask("DELETE", path, ""), 200, `{"group": "user-17", "deleted": 2}`)
+	w.says(w.ask("DELETE", path, ""), 200, `{"group": "user-17", "deleted": 0}`)
+	if left, err := w.store.Timers(t.Context(), 10); len(left) != 3 || err != nil {
+		t.Errorf("left: %+v, %v", left, err)
+	}
+	w.refuses(w.ask("DELETE", "/v1/timers", ""), 400, "the group is missing")
+	w.refuses(w.ask("DELETE", "/v1/timers?group=", ""), 400, "the group is missing")
+	w.refuses(w.ask("DELETE", path+"&limit=1", ""), 400, "unknown parameter")
+	w.refuses(w.ask("DELETE", "/v1/timers?group=*", ""), 422, "is no group")
+	w.refuses(w.ask("GET", "/v1/timers?group=user-17.", ""), 422, "is no group")
 }
 
 func TestABadTimerIsRefusedWithAllItsProblems(t *testing.T) {
@@ -228,7 +252,8 @@ func TestABatchOfTimersIsBounded(t *testing.T) {
 		<-asked
 	}
 	w.patience = time.Nanosecond
-	w.refuses(w.ask("POST", path, "[]"), 503, "2 batches are being set")
+	w.refuses(w.ask("POST", path, "[]"), 503, "2 batches are being set or deleted")
+	w.refuses(w.ask("DELETE", "/v1/timers?group=t", ""), 503, "2 batches are being set or deleted")
 	close(end)
 	both.Wait()
 	w.reads, w.patience = nil, 0
@@ -252,6 +277,7 @@ func TestSecretsOfTimersAreNotTold(t *testing.T) {
 	var told strings.Builder
 	for _, c := range [][3]string{
 		{"PUT", "/v1/timers/one", `{"after": "1h", ` + target + `}`}, {"GET", "/v1/timers", ""},
+		{"PUT", "/v1/timers/g.each", `{"schedule": "0 9 * * *", ` + target + `}`}, {"GET", "/v1/timers?group=g", ""}, {"DELETE", "/v1/timers?group=g", ""},
 		{"PUT", "/v1/timers/each", `{"schedule": "0 9 * * *", ` + target + `}`}, {"GET", "/v1/jobs", ""}, {"GET", "/v1/status", ""},
 		{"PUT", "/v1/timers/each", `{"schedule": "0 9 * * *", "hunter2" ` + target + `}`}, {"PUT", "/v1/timers/each", `{"schedule": "nonsense", ` + target + `}`},
 		{"POST", "/v1/timers:batch", `[{"id": "hunter", "after": "never", ` + target + `}, {"id": "b", "after": "1h", ` + target + `}]`},

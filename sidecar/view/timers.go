@@ -9,8 +9,10 @@ import (
 
 // Timer is a pending timer in a list. Its request is not shown, because it may hold secrets.
 type Timer struct {
-	ID string `json:"id"`
-	At string `json:"at"`
+	ID       string `json:"id"`
+	At       string `json:"at"`
+	Schedule string `json:"schedule,omitempty"` // in a list alone, as is the zone; "" = it has none
+	TimeZone string `json:"timeZone,omitempty"`
 }
 
 // WholeTimer is a timer with its definition, with which it can be set again.
@@ -20,11 +22,17 @@ type WholeTimer struct {
 }
 
 // NewTimer returns a timer in JSON.
-func NewTimer(id string, at time.Time) Timer { return Timer{id, Stamp(at)} }
+func NewTimer(id string, at time.Time) Timer { return Timer{ID: id, At: Stamp(at)} }
 
 // NewTimers returns pending timers in JSON, in their order; never null.
 func NewTimers(waiting []service.TimerState) []Timer {
-	return each(waiting, func(t service.TimerState) Timer { return NewTimer(t.ID, t.At) })
+	return each(waiting, func(t service.TimerState) Timer { return Timer{t.ID, Stamp(t.At), t.Schedule, t.TimeZone} })
+}
+
+// DeletedTimers is the answer to the deletion of a group of timers.
+type DeletedTimers struct {
+	Group   string `json:"group"`
+	Deleted int    `json:"deleted"`
 }
 
 // DeletedTimer is the answer to the deletion of a timer.
