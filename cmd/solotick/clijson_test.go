@@ -42,7 +42,7 @@ jobs:
 }
 
 // before names the example that must run before another one.
-var before = map[string]string{"timer list": "timer set", "timer rm": "timer set"}
+var before = map[string]string{"timer list": "timer set", "timer rm": "timer set", "timer rm --group": "timer set"}
 
 // drainedReplica answers like a replica that was asked to drain.
 func drainedReplica(t *testing.T) (admin string) {
@@ -101,7 +101,7 @@ func examples(t *testing.T) (all map[string]example, shared []string) {
 func TestTheDocumentedJSONIsWhatIsPrinted(t *testing.T) {
 	all, shared := examples(t)
 	want := []string{"backfill", "cancel", "doctor", "drain", "events", "history", "next", "next --explain", "pause", "purge", "rerun", "resume", "status",
-		"timer list", "timer rm", "timer set", "trigger", "try", "validate", "version", "why"}
+		"timer list", "timer rm", "timer rm --group", "timer set", "trigger", "try", "validate", "version", "why"}
 	if got := slices.Sorted(maps.Keys(all)); !slices.Equal(got, want) {
 		t.Fatalf("the document has sections for %v, want %v", got, want)
 	}

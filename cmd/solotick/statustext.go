@@ -204,13 +204,17 @@ func (s status) row(j config.Job) []string {
 
 // scheduleWords returns a job's schedule, with its zone unless that is UTC.
 func scheduleWords(j config.Job) string {
-	switch {
-	case j.Schedule == nil: // without a readable table only the name is known
+	if j.Schedule == nil { // without a readable table only the name is known
 		return "-"
-	case j.TimeZone == "" || j.TimeZone == "UTC":
-		return j.Schedule.String()
 	}
-	return j.Schedule.String() + " " + j.TimeZone
+	return zoned(j.Schedule.String(), j.TimeZone)
+}
+
+func zoned(schedule, zone string) string {
+	if zone == "" || zone == "UTC" {
+		return schedule
+	}
+	return schedule + " " + zone
 }
 
 // stateWords returns what the job does now, in few words.

@@ -28,7 +28,8 @@ each time of a schedule. Redis keeps the timer. Setting the same id again replac
   solotick timer set -c table.yaml user-17 --schedule '0 9 * * *' --time-zone Asia/Tokyo \
     --url http://127.0.0.1:8080/mail
   solotick timer list -c table.yaml
-  solotick timer rm -c table.yaml invoice-4711`,
+  solotick timer rm -c table.yaml invoice-4711
+  solotick timer rm -c table.yaml --group user-17`,
 		Args: subcommand,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
@@ -200,44 +201,70 @@ func said(r *service.Refusal) string {
 
 func (a *app) timerListCommand() *cobra.Command {
 	var n int
+	var group string
 	c := a.outputFlag(&cobra.Command{
 		Use:     "list",
 		Short:   "Show the timers that come due next",
 		Example: `  solotick timer list -c table.yaml -n 100`,
 		Args:    noArguments,
 		RunE: a.onRedis(func(ctx context.Context, op *operator, _ []string) error {
-			return a.listTimers(ctx, op, n)
+			return a.listTimers(ctx, op, group, n)
 		}),
 	})
 	countFlag(c, &n, 20, maxHistory, "at most `number` timers")
+	groupFlag(c, &group)
 	return c
 }
 
-func (a *app) listTimers(ctx context.Context, op *operator, n int) error {
-	waiting, err := op.Store.Timers(ctx, n)
+// groupFlag adds the flag for a group of timers.
+func groupFlag(c *cobra.Command, group *string) {
+	c.Flags().StringVar(group, "group", "", "timers whose ids begin with this `text` and a dot")
+}
+
+func (a *app) listTimers(ctx context.Context, op *operator, group string, n int) error {
+	waiting, err := op.Timers(ctx, group, n)
 	if err != nil {
-		return operatorFailure(err)
+		return err
 	}
-	g := a.grid([]int{2}, "DUE", "IN", "TIMER")
+	g := a.grid([]int{2}, "DUE", "IN", "TIMER", "SCHEDULE")
 	for _, t := range waiting {
-		g.add(formatTime(t.At.Truncate(time.Second)), formatDuration(t.At.Sub(op.now())), t.ID)
+		g.add(formatTime(t.At.Truncate(time.Second)), formatDuration(t.At.Sub(op.now())), t.ID,
+			zoned(cmp.Or(t.Schedule, "-"), t.TimeZone))
 	}
 	return a.answer(view.NewTimers(waiting), g.lines()...)
 }
 
 func (a *app) timerRmCommand() *cobra.Command {
-	return a.outputFlag(&cobra.Command{
-		Use:     "rm ID",
-		Short:   "Delete a pending timer",
-		Example: `  solotick timer rm -c table.yaml invoice-4711`,
-		Args:    oneID,
+	var group string
+	c := a.outputFlag(&cobra.Command{
+		Use:   "rm {ID | --group GROUP}",
+		Short: "Delete a pending timer, or a group of them",
+		Long: `Delete a pending timer, or with --group all whose ids begin with its name and a dot. A timer that is set
+meanwhile may stay.`,
+		Example: `  solotick timer rm -c table.yaml invoice-4711
+  solotick timer rm -c table.yaml --group user-17`,
+		Args: func(c *cobra.Command, args []string) error {
+			if given := c.Flags().Changed("group"); given == (len(args) == 0) && len(args) < 2 {
+				return nil
+			}
+			return usage(c.CommandPath()+" --help", "%s takes the id of one timer or --group", c.CommandPath())
+		},
 		RunE: a.onRedis(func(ctx context.Context, op *operator, args []string) error {
+			if len(args) == 0 {
+				n, err := op.DeleteTimers(ctx, group)
+				if err != nil {
+					return err
+				}
+				return a.answer(view.DeletedTimers{Group: group, Deleted: n}, "deleted "+plural(n, "timer"))
+			}
 			if err := op.DeleteTimer(ctx, args[0]); err != nil {
 				return err
 			}
 			return a.answer(view.DeletedTimer{ID: args[0], Deleted: true}, "deleted "+args[0])
 		}),
 	})
+	groupFlag(c, &group)
+	return c
 }
 
 // oneID accepts exactly one id.
