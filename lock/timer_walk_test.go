@@ -262,7 +262,7 @@ func (w *timerWalk) spring(all []*spring, quiet bool) {
 		}
 		at := occurrence(id, tick)
 		keys = append(keys, w.keys.Timer(d.Job), w.keys.Timer(rds.TimerJob(at)), w.keys.Timer(rds.TimerJob(occurrence(id, p.newest))))
-		args = append(args, p.member, tick, next, missed)
+		args = append(args, p.member, tick, next, missed, "overlapped")
 		s := w.members[p.member]
 		if s.state != "waiting" || s.at != rds.Millis(d.Tick) {
 			want = append(want, "GONE")

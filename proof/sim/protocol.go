@@ -129,8 +129,8 @@ const (
 
 // spring: ARGV of the first timer, and its code in the answer.
 const (
-	argSprings   = 1 // member, tick, next, missed
-	springArgs   = 4
+	argSprings   = 1 // member, tick, next, missed, overlapped
+	springArgs   = 5
 	answerSprung = 2
 )
 

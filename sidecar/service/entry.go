@@ -61,6 +61,14 @@ func (e *Entry) Booking() lock.Booking {
 
 func (e *Entry) text() string { return text.JSON(e.kept()) }
 
+// told is the entry of ticks that no replica fired; "" if there are none.
+func (e *Entry) told() string {
+	if e.Count == 0 {
+		return ""
+	}
+	return e.text()
+}
+
 func (e *Entry) kept() entryText {
 	return entryText{*e, rds.Millis(e.Tick), rds.Millis(e.Ended), e.Took.Milliseconds(), rds.Millis(e.First)}
 }

@@ -87,6 +87,9 @@ type Spring struct {
 	Tick   time.Time // the newest time that has come
 	Next   time.Time // for which it waits then; zero = none, it is over
 	Missed Entry     // the times before Tick, which are passed over; a Count of zero = there are none
+	// Overlap is what the history is told if the time before runs or is handed on; a Count of zero = nothing. It is told of
+	// the first time that comes during a run, not of the others: there may be thousands.
+	Overlap Entry
 }
 
 // Due is the due member of the time that Spring makes due.
@@ -107,13 +110,9 @@ func (s *Store) Spring(ctx context.Context, all []Spring) ([]Sprung, error) {
 	args := []any{s.redis.History(TimerJobs)}
 	for i := range all {
 		p := &all[i]
-		var missed string
-		if p.Missed.Count > 0 {
-			missed = p.Missed.text()
-		}
 		before := k.Timer(rds.OccurrenceJob(p.Of.Job, rds.Millis(p.Newest)))
 		keys = append(keys, k.Timer(p.Of.Job), k.Timer(p.Due().Job), before)
-		args = append(args, p.Of.Member(), rds.Millis(p.Tick), rds.Millis(p.Next), missed)
+		args = append(args, p.Of.Member(), rds.Millis(p.Tick), rds.Millis(p.Next), p.Missed.told(), p.Overlap.told())
 	}
 	parts, err := s.redis.Call(ctx, springScript, 1, keys, args...)
 	if err == nil && len(parts) != 2+len(all) {
