@@ -40,12 +40,15 @@ var (
 			"0 while it need not succeed.")
 	jobPausedDesc = perJob("job_paused", "1 if the job is paused.")
 	fatesDesc     = perJob("ticks_total", "Ticks of the job in the cluster, by what became of them.", "fate")
+	timersDesc    = prometheus.NewDesc("solotick_timers", "Timers that wait in the cluster.", nil, nil)
+	lateDesc      = prometheus.NewDesc("solotick_timers_lag_seconds",
+		"Since when the oldest timer that is due waits for a replica; 0 if none is due.", nil, nil)
 )
 
 // Describe implements prometheus.Collector.
 func (*standings) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{lastSuccessDesc, lastFailureDesc, streakDesc, successDueDesc, jobPausedDesc,
-		fatesDesc} {
+		fatesDesc, timersDesc, lateDesc} {
 		ch <- d
 	}
 }
@@ -62,6 +65,10 @@ func (a *standings) Collect(ch chan<- prometheus.Metric) {
 	}
 	st, ok := known[service.TimerJobs]
 	a.collect(ch, a.timerLedger.inForce(), &st, ok, now)
+	if ok {
+		ch <- prometheus.MustNewConstMetric(timersDesc, prometheus.GaugeValue, float64(st.Timers))
+		ch <- prometheus.MustNewConstMetric(lateDesc, prometheus.GaugeValue, st.Late.Seconds())
+	}
 }
 
 // collect shows one job. st is what Redis knows of it; nothing unless known.

@@ -109,6 +109,34 @@ func TestWithoutRedisAScrapeShowsWhatItSaidLast(t *testing.T) {
 	})
 }
 
+func TestAScrapeSaysHowManyTimersWaitAndHowLateTheOldestIs(t *testing.T) {
+	simulate(t, noJobs, func(w *world) {
+		r := w.replica(time.Second, func(r *replica) { r.cut = true })
+		w.at(0)
+		if text := string(r.exposition()); strings.Contains(text, "solotick_timers") {
+			t.Errorf("Redis has said nothing yet, and the scrape has\n%s", text)
+		}
+		r.disconnect(false)
+		w.at(10 * time.Second)
+		r.shows(0, "timers")
+		w.setTimer("a", time.Hour, "")
+		w.repeat("b", tenSeconds, "")
+		w.operator(func(s *service.Store) { w.must(s.Pause(w.t.Context(), service.TimerJobs, "incident", time.Time{})) })
+		w.at(28 * time.Second)
+		r.shows(2, "timers") // the time that has come is none
+		r.shows(8, "timers_lag_seconds")
+		r.disconnect(true)
+		w.at(40 * time.Second)
+		r.shows(2, "timers")
+		r.shows(8, "timers_lag_seconds")
+		r.disconnect(false)
+		w.operator(func(s *service.Store) { _, err := s.Resume(w.t.Context(), service.TimerJobs); w.must(err) })
+		w.at(49 * time.Second)
+		r.shows(2, "timers")
+		r.shows(0, "timers_lag_seconds")
+	})
+}
+
 func TestOfAJobOnEveryReplicaEachShowsItsOwnRuns(t *testing.T) {
 	simulate(t, everywhere, func(w *world) {
 		var fails atomic.Bool

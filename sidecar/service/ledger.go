@@ -45,6 +45,10 @@ type Ledger struct {
 	Behind       []Behind
 	Gaps         []lock.Interval   // what no replica has counted yet
 	Counts       [len(Fates)]int64 // ticks by fate, in the order of the names
+
+	// Of the ledger of all timers.
+	Timers int64         // how many wait, without the times of schedules that have come
+	Late   time.Duration // since when the oldest one that has come waits for a replica; 0 = none has come
 }
 
 // Behind is a tick that came due while a run of its job lived.
@@ -124,28 +128,56 @@ func (s *Store) States(ctx context.Context, jobs []string) (map[string]Ledger, e
 	return states, nil
 }
 
-// Standings reads how the jobs fare, in one round trip: their pauses, streaks and counts. A job that Redis does not
-// know has the zero Ledger.
+// Standings reads how the jobs fare, in one round trip: their pauses, streaks and counts, and of TimerJobs how many
+// timers wait. A job that Redis does not know has the zero Ledger.
 func (s *Store) Standings(ctx context.Context, jobs []string) (map[string]Ledger, error) {
 	want := []string{"lastSuccess", "lastFailure", "failingSince", "streak", "since", "paused", "pausedAll", "pausedTo"}
 	for _, fate := range Fates {
 		want = append(want, "fate:"+fate)
 	}
 	asked := make(map[string]fields, len(jobs))
+	waiting := func(*Ledger, time.Time) {}
 	now, err := s.pipelined(ctx, func(pipe redis.Pipeliner) {
 		for _, job := range jobs {
 			asked[job] = askFields(ctx, pipe, s.redis.Keys.Ledger(job), want...)
+			if job == TimerJobs {
+				waiting = s.askTimers(ctx, pipe)
+			}
 		}
 	})
 	standings := make(map[string]Ledger, len(jobs))
 	for job, answer := range asked {
 		fields, bad := answer()
-		err, standings[job] = cmp.Or(err, bad), readLedger(job, fields, now)
+		l := readLedger(job, fields, now)
+		if job == TimerJobs {
+			waiting(&l, now)
+		}
+		err, standings[job] = cmp.Or(err, bad), l
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading how %d jobs fare: %w", len(jobs), err)
 	}
 	return standings, nil
+}
+
+// askTimers adds a question for the timers that wait to a pipeline. It reads the first thousand whose time has come.
+func (s *Store) askTimers(ctx context.Context, pipe redis.Pipeliner) (answer func(of *Ledger, now time.Time)) {
+	all := pipe.ZCard(ctx, s.redis.Keys.DueTimers)
+	until, _ := s.Now()
+	come := pipe.ZRangeArgsWithScores(ctx, redis.ZRangeArgs{Key: s.redis.Keys.DueTimers, ByScore: true, Start: 0,
+		Stop: until.UnixMilli(), Count: maxWaiting})
+	return func(of *Ledger, now time.Time) {
+		of.Timers = all.Val()
+		for i, z := range come.Val() {
+			if i == 0 {
+				of.Late = max(now.Sub(rds.FromMillis(int64(z.Score))), 0)
+			}
+			member, _ := z.Member.(string)
+			if d, err := lock.ParseDue(member); err == nil && rds.IsOccurrence(d.Job) {
+				of.Timers--
+			}
+		}
+	}
 }
 
 // fields returns the fields of a hash that were asked for, when Redis has answered.

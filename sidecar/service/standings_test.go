@@ -66,3 +66,36 @@ func TestStandingsAreWhatTheLedgersSay(t *testing.T) {
 		}
 	})
 }
+
+func TestStandingsOfAllTimersSayHowManyWaitAndHowLate(t *testing.T) {
+	redisworld.OnEvery(t, func(w *redisworld.World) {
+		w.KnowsTimers()
+		a := w.Replica("a")
+		count := func(timers int64, late time.Duration) {
+			w.Helper()
+			w.Must(a.Service.Sync(w.Context()))
+			all, err := a.Service.Standings(w.Context(), []string{job, service.TimerJobs})
+			w.Must(err)
+			l := all[service.TimerJobs]
+			if l.Timers != timers || l.Late < late || l.Late > late+time.Minute || late == 0 && l.Late > 0 || all[job].Timers > 0 {
+				w.Errorf("%d timers, %s late; want %d, %s", l.Timers, l.Late, timers, late)
+			}
+		}
+		count(0, 0)
+		a.Sets("ahead", w.Now().Add(time.Hour), "", true)
+		count(1, 0)
+		ago := w.Now().Add(-30 * time.Minute).Truncate(time.Second)
+		a.SetsSeries("x", ago, "", ago, true)
+		count(2, 30*time.Minute)
+		a.Springs(w.Now().Add(2*time.Hour), service.SprungDue) // from now on it waits for that, and the time that has come for a replica
+		count(2, 30*time.Minute)
+		a.Sets("late", ago.Add(-time.Hour), "", true)
+		count(3, 90*time.Minute)
+		for _, d := range w.Dues() {
+			if d.Kind == "timer" && !d.Tick.After(ago) {
+				a.Wins(a.ClaimOf(d))
+			}
+		}
+		count(2, 0)
+	})
+}
