@@ -18,7 +18,7 @@ func (a *app) whyCommand() *cobra.Command {
 		Long: `Tell what became of the tick of JOB at TIME: who fired it, how it ended, or why no replica fired it.
 Without TIME, tell how the job stands, and what would make it fire. TIME is as in RFC 3339, or "2027-03-28 09:00",
 2027-03-28 or 09:00 in the job's time zone; 09:00 is the last one that has come. Redis keeps as many ticks as
-solotick history has entries.`,
+solotick history has entries. JOB may be a timer: timer:ID.`,
 		Example: `  solotick why -c table.yaml send-invoices
   solotick why -c table.yaml send-invoices 09:00
   solotick why -c table.yaml send-invoices 2026-11-23T08:00:00Z -o json`,
@@ -30,7 +30,7 @@ solotick history has entries.`,
 				}
 			}
 			return a.withOperator(func(ctx context.Context, op *operator) error {
-				j, err := op.Find(ctx, args[0])
+				j, err := op.FindAny(ctx, args[0])
 				if err != nil {
 					return operatorFailure(err)
 				}

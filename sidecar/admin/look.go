@@ -48,7 +48,7 @@ func (a *api) job(r *http.Request) (*answer, error) {
 
 // tick answers what became of a tick; "now" stands for the job as it stands.
 func (a *api) tick(r *http.Request) (*answer, error) {
-	j, err := a.operator.Find(r.Context(), r.PathValue("job"))
+	j, err := a.operator.FindAny(r.Context(), r.PathValue("job"))
 	if err != nil {
 		return nil, err
 	}

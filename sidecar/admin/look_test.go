@@ -52,6 +52,19 @@ func TestWhyReadsTheLedgerOnce(t *testing.T) {
 	}
 }
 
+func TestWhyTellsOfATimerToo(t *testing.T) {
+	w := newWorld(t)
+	for id, want := range map[string]string{"x": `The next tick is 08:20:00 UTC, in 1h0m0s.`, "none": `No timer of this id waits, and`} {
+		if id == "x" {
+			w.ask("PUT", "/v1/timers/x", `{"after": "1h", "http": {"url": "http://127.0.0.1/"}}`)
+		}
+		got := w.ask("GET", "/v1/jobs/timer:"+id+"/ticks/now", "").Body.String()
+		if !strings.HasPrefix(got, `{"job":"timer:`+id+`","fate":"stands",`) || !strings.Contains(got, want) {
+			t.Errorf("of %s: %s", id, got)
+		}
+	}
+}
+
 func TestRunsAreTheNewestFirst(t *testing.T) {
 	w := newWorld(t)
 	for minute := range 7 {

@@ -212,8 +212,14 @@ func (s *Store) AppendHistory(ctx context.Context, e *Entry) error {
 // TickFates are what became of the newest ticks of a job, in the order in which that was decided.
 type TickFates []Entry
 
-// TickFates reads them. States reads the ledger before: then a tick that ends meanwhile is in both.
+// TickFates reads them, of a timer at most a thousand. States reads the ledger before: then a tick that ends meanwhile
+// is in both.
 func (s *Store) TickFates(ctx context.Context, job string) (TickFates, error) {
+	if rds.IsTimer(job) {
+		all, err := s.Search(ctx, Search{Jobs: []string{job}, Outcomes: Fates[:], Limit: 1000})
+		slices.Reverse(all)
+		return all, err
+	}
 	ended := func(all []*stored) ([]*stored, func(*stored) bool) {
 		all = slices.DeleteFunc(slices.Clone(all), func(e *stored) bool { return !e.tick })
 		return all, func(*stored) bool { return len(all) < 10_000 }

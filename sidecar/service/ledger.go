@@ -103,6 +103,7 @@ func (s *Store) States(ctx context.Context, jobs []string) (map[string]Ledger, e
 	for _, z := range running.Val() {
 		member, _ := z.Member.(string)
 		run, job, _ := strings.Cut(member, " ")
+		job = rds.SeriesJob(job)
 		if ledgers[job] == nil {
 			continue
 		}

@@ -325,6 +325,25 @@ func (o *Operator) Timer(ctx context.Context, id string) (source []byte, at time
 	return source, at, err
 }
 
+// FindAny is Find, of timers too. One that does not wait is only a name.
+func (o *Operator) FindAny(ctx context.Context, name string) (config.Job, error) {
+	if !IsTimer(name) {
+		return o.Find(ctx, name)
+	}
+	j := config.Job{Name: name}
+	source, at, err := o.Timer(ctx, TimerID(name))
+	if err != nil {
+		if r := RefusalOf(err); r.Kind != NoTimer {
+			return j, err
+		}
+		return j, nil
+	}
+	if t, err := config.ParseTimer(TimerID(name), source, at); err == nil { // else another version wrote it
+		j, j.Schedule = t.Job, t.Repeats
+	}
+	return j, nil
+}
+
 // DeleteTimer takes back a timer that waits.
 func (o *Operator) DeleteTimer(ctx context.Context, id string) error {
 	if config.IsTimerID(id) {

@@ -66,6 +66,19 @@ func (s *Store) Series(ctx context.Context, members []lock.Due) ([]Series, error
 	return all, nil
 }
 
+// Awaited is the oldest time for which a timer waits, or which is due or runs; zero if there is none.
+func (s *Store) Awaited(ctx context.Context, job string) (time.Time, error) {
+	read, err := s.Series(ctx, []lock.Due{{Job: job}})
+	if err != nil || read[0].Err != nil {
+		return time.Time{}, err
+	}
+	newest, err := s.Series(ctx, []lock.Due{{Job: rds.OccurrenceJob(job, read[0].newest)}})
+	if err == nil && newest[0].Err == nil {
+		return newest[0].at, nil
+	}
+	return read[0].at, err
+}
+
 // MaxSprung bounds how many timers one Spring moves on: while the script runs, all other clients wait.
 const MaxSprung = 100
 

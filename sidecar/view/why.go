@@ -54,13 +54,14 @@ type WhyStore interface {
 	Store
 	TickFates(ctx context.Context, job string) (service.TickFates, error)
 	Acts(ctx context.Context, job string, limit int) ([]service.Act, error)
+	Awaited(ctx context.Context, timer string) (time.Time, error)
 }
 
 // actsRead is how many acts on a job Explain reads to name who paused it or had a tick run again.
 const actsRead = 200
 
-// Explain tells what became of a tick of a job. If at is zero, it tells how the job stands, and what would make it
-// fire. It reads Redis in five round trips.
+// Explain tells what became of a tick of a job, or of a time of a timer. If at is zero, it tells how the job stands, and
+// what would make it fire. It reads Redis in five round trips, and of a timer in two more.
 func Explain(ctx context.Context, s WhyStore, t *config.Table, j config.Job, at time.Time) (*Why, error) {
 	look, err := Read(ctx, s, t, []config.Job{j})
 	if err != nil {
@@ -75,6 +76,11 @@ func Explain(ctx context.Context, s WhyStore, t *config.Table, j config.Job, at 
 		return nil, err
 	}
 	x := &explainer{Look: look, job: j, fates: fates, acts: acts, state: look.States[j.Name], zone: Zone(j.TimeZone)}
+	if x.timer = service.IsTimer(j.Name); x.timer {
+		if at, err = x.readTimer(ctx, s, at); err != nil {
+			return nil, err
+		}
+	}
 	w := x.stands()
 	if !at.IsZero() {
 		w = x.tick(at)
@@ -90,6 +96,23 @@ type explainer struct {
 	acts  []service.Act // the newest first
 	state service.Ledger
 	zone  *time.Location
+	timer bool      // the job stands for a timer; without a schedule, it is sent once or does not wait
+	waits time.Time // the oldest time for which the timer waits; zero = none
+}
+
+// readTimer reads what is known of a timer. Each of its times is one of all timers, so the ledger's newest tick is not
+// its own. It returns the time that was meant: people leave the milliseconds out.
+func (x *explainer) readTimer(ctx context.Context, s WhyStore, at time.Time) (meant time.Time, err error) {
+	if x.waits, err = s.Awaited(ctx, x.job.Name); err != nil {
+		return at, err
+	}
+	x.state.Since, x.state.Tick, meant = time.Time{}, x.waits.Add(-1), at
+	for _, e := range append(x.fates, service.Entry{Tick: x.waits}) {
+		if e.Tick.Truncate(time.Second).Equal(at) {
+			meant = e.Tick
+		}
+	}
+	return meant, nil
 }
 
 func (x *explainer) tick(at time.Time) *Why {
@@ -110,7 +133,7 @@ func (x *explainer) tick(at time.Time) *Why {
 			w.DelayMS = late.Milliseconds()
 		}
 		return say(e.Outcome, "%s%s", x.runWords(e), x.againWords(at))
-	case !x.hasTick(at):
+	case x.job.Schedule != nil && !x.hasTick(at):
 		next := x.job.Schedule.Next(at)
 		w.Next = Stamp(next)
 		if why, ok := x.job.Schedule.Excluded(at); ok {
@@ -148,6 +171,11 @@ func (x *explainer) tick(at time.Time) *Why {
 		}
 	}
 	switch {
+	case x.timer && x.job.Schedule != nil && x.inWay(at) != "":
+		return say(lock.Overlapped, "was skipped: %s was still going on.", x.inWay(at))
+	case x.timer && (x.waits.IsZero() || at.Before(x.waits) || x.job.Schedule == nil && !at.Equal(x.waits)):
+		return say(unknown, "is not known: the timer was set later, or changed, or does not wait any more, "+
+			"and the history has nothing of it.")
 	case x.job.Suspend:
 		return say(suspended, "is not fired: the table suspends the job.")
 	case at.After(x.Now):
@@ -169,6 +197,21 @@ func (x *explainer) tick(at time.Time) *Why {
 	}
 	return say(unknown, "was settled, and Redis keeps nothing of it: no app was ready yet, it came within a second of "+
 		"the job's registration, or Redis has lost data.%s", x.againWords(at))
+}
+
+// inWay names the run during which a time of a timer came; "" if there was none. The history has the first such time.
+func (x *explainer) inWay(at time.Time) string {
+	for _, r := range x.state.Running {
+		if at.After(r.Tick) && !at.After(x.Now) {
+			return fmt.Sprintf("the run of %s on %s", x.clock(r.Tick), r.Replica)
+		}
+	}
+	for _, e := range x.fates {
+		if at.After(e.Tick) && at.Before(e.Ended) && e.Count == 0 {
+			return fmt.Sprintf("the run of %s on %s", x.clock(e.Tick), e.Replica)
+		}
+	}
+	return ""
 }
 
 // excludedWords tells why an instant of the schedule is no tick.
@@ -378,7 +421,11 @@ func (x *explainer) obstacle() string {
 }
 
 func (x *explainer) stands() *Why {
-	w := &Why{Job: x.job.Name, Fate: stands, Next: Stamp(x.Next(x.job))}
+	next := x.Next(x.job)
+	if x.timer && x.job.Schedule == nil && x.waits.After(x.Now) {
+		next = x.waits
+	}
+	w := &Why{Job: x.job.Name, Fate: stands, Next: Stamp(next)}
 	var all []string
 	say := func(words string, args ...any) { all = append(all, fmt.Sprintf(words, args...)) }
 	switch {
@@ -406,11 +453,16 @@ func (x *explainer) stands() *Why {
 			}
 		}
 	}
+	if x.timer && len(x.state.Running) == 0 && !x.waits.IsZero() && !x.waits.After(x.Now) {
+		say("The tick %s has come due, and no replica has claimed it.", x.clock(x.waits))
+	}
 	if o := x.obstacle(); o != "" {
 		all = append(all, o)
 	}
-	if next := x.Next(x.job); !next.IsZero() {
+	if !next.IsZero() {
 		say("The next tick is %s, in %s.", x.clock(next), length(next.Sub(x.Now)))
+	} else if x.timer && x.waits.IsZero() && len(x.fates)+len(x.state.Running) == 0 {
+		say("No timer of this id waits, and the history has nothing of it.")
 	} else if !x.job.Suspend && !x.state.IsPaused() {
 		say("There is no further tick.")
 	}

@@ -20,6 +20,7 @@ type told struct {
 	replicas []service.Replica
 	ticks    record // the rest of the state
 	acts     []service.Act
+	awaited  time.Time
 }
 
 // record is what Redis knows of the ticks of the job.
@@ -40,6 +41,8 @@ func (s *told) Now() (time.Time, bool)                              { return ten
 func (s *told) TickFates(context.Context, string) (service.TickFates, error) {
 	return s.ticks.Fates, nil
 }
+
+func (s *told) Awaited(context.Context, string) (time.Time, error) { return s.awaited, nil }
 
 func (s *told) Acts(context.Context, string, int) ([]service.Act, error) { return s.acts, nil }
 
