@@ -20,6 +20,7 @@ const retryAfter = 1
 type answer struct {
 	status int // 0 = 200
 	body   any
+	header map[string]string
 }
 
 // refusal is the answer to a request that was not carried out, with the reason. In JSON it is the body of every answer
@@ -58,6 +59,9 @@ func asJSON(serve func(*http.Request) (*answer, error), known ...string) http.Ha
 		if err != nil {
 			write(w, refusing(err))
 			return
+		}
+		for name, value := range a.header {
+			w.Header().Set(name, value)
 		}
 		send(w, max(a.status, http.StatusOK), a.body)
 	}

@@ -44,7 +44,7 @@ func (a *api) drained(r *http.Request) (*answer, error) {
 	case err == nil:
 		return &answer{body: out}, nil
 	case errors.Is(context.Cause(ctx), errStillDraining):
-		return &answer{http.StatusAccepted, out}, nil
+		return &answer{status: http.StatusAccepted, body: out}, nil
 	}
 	return nil, refuse(http.StatusInternalServerError, "", "draining: %v", err)
 }

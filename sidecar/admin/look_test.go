@@ -65,6 +65,16 @@ func TestWhyTellsOfATimerToo(t *testing.T) {
 	}
 }
 
+func TestTheListOfTimersSaysHowManyWaitAndHowLate(t *testing.T) {
+	w := newWorld(t)
+	w.ask("PUT", "/v1/timers/x", `{"at": "2027-03-28T07:00:00Z", "http": {"url": "http://127.0.0.1/"}}`)
+	w.ask("PUT", "/v1/timers/y", `{"after": "1h", "http": {"url": "http://127.0.0.1/"}}`)
+	of := w.ask("GET", "/v1/timers?limit=1", "").Header()
+	if n, late := of.Get("Solotick-Timers"), of.Get("Solotick-Timers-Lag"); n != "2" || late != "1200.000" {
+		t.Errorf("%s wait, the oldest for %s s", n, late)
+	}
+}
+
 func TestRunsAreTheNewestFirst(t *testing.T) {
 	w := newWorld(t)
 	for minute := range 7 {

@@ -59,7 +59,7 @@ func (a *api) trigger(r *http.Request) (*answer, error) {
 		return nil, err
 	}
 	a.Log.Info("triggered", "job", j.Name, "id", due.Nonce)
-	return &answer{http.StatusAccepted, view.NewTriggered(due)}, nil
+	return &answer{status: http.StatusAccepted, body: view.NewTriggered(due)}, nil
 }
 
 func (a *api) rerun(r *http.Request) (*answer, error) {
@@ -83,7 +83,7 @@ func (a *api) rerun(r *http.Request) (*answer, error) {
 		return nil, err
 	}
 	a.Log.Info("rerun", "job", j.Name, "tick", view.Stamp(due.Tick), "id", due.Nonce)
-	return &answer{http.StatusAccepted, view.NewTriggered(due)}, nil
+	return &answer{status: http.StatusAccepted, body: view.NewTriggered(due)}, nil
 }
 
 func (a *api) pause(r *http.Request) (*answer, error) {

@@ -3,8 +3,10 @@ package admin
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 
+	"github.com/solotick/solotick/internal/rds"
 	"github.com/solotick/solotick/sidecar/service"
 	"github.com/solotick/solotick/sidecar/view"
 )
@@ -22,7 +24,7 @@ func (a *api) setTimer(r *http.Request) (*answer, error) {
 	}
 	a.Log.Info("timer set", "timer", id, "at", view.Stamp(t.At), "new", made == service.TimerSet)
 	status := map[bool]int{true: http.StatusCreated}[made == service.TimerSet]
-	return &answer{status, view.NewTimer(id, t.At)}, nil
+	return &answer{status: status, body: view.NewTimer(id, t.At)}, nil
 }
 
 const (
@@ -98,7 +100,13 @@ func (a *api) timers(r *http.Request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &answer{body: view.NewTimers(waiting)}, nil
+	all, err := a.Store.Standings(r.Context(), []string{service.TimerJobs})
+	if err != nil {
+		return nil, err
+	}
+	of := all[service.TimerJobs]
+	return &answer{body: view.NewTimers(waiting), header: map[string]string{"Solotick-Timers": rds.Itoa(of.Timers),
+		"Solotick-Timers-Lag": fmt.Sprintf("%.3f", of.Late.Seconds())}}, nil
 }
 
 // deleteTimers deletes the timers of a group, as many as it can in a while.

@@ -80,7 +80,8 @@ func (s *Store) change(ctx context.Context, sc *rds.Script, verb, what string, b
 
 // changed reads the answer {code, now, number ..}.
 func changed(parts []any) ([]any, error) {
-	refused := map[any]error{string(lock.Fired): ErrTimerFired, "UNKNOWN": ErrUnknownJob, "PAST": ErrPast, "FULL": ErrTooMany}
+	refused := map[any]error{string(lock.Fired): ErrTimerFired, "UNKNOWN": ErrUnknownJob, "PAST": ErrPast,
+		"FULL": ErrTooMany}
 	switch err := refused[parts[0]]; {
 	case err != nil:
 		return nil, err

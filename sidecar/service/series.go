@@ -100,8 +100,8 @@ type Spring struct {
 	Tick   time.Time // the newest time that has come
 	Next   time.Time // for which it waits then; zero = none, it is over
 	Missed Entry     // the times before Tick, which are passed over; a Count of zero = there are none
-	// Overlap is what the history is told if the time before runs or is handed on; a Count of zero = nothing. It is told of
-	// the first time that comes during a run, not of the others: there may be thousands.
+	// Overlap is what the history is told if the time before runs or is handed on; a Count of zero = nothing. It is
+	// told of the first time that comes during a run, not of the others: there may be thousands.
 	Overlap Entry
 }
 

@@ -60,8 +60,8 @@ type WhyStore interface {
 // actsRead is how many acts on a job Explain reads to name who paused it or had a tick run again.
 const actsRead = 200
 
-// Explain tells what became of a tick of a job, or of a time of a timer. If at is zero, it tells how the job stands, and
-// what would make it fire. It reads Redis in five round trips, and of a timer in two more.
+// Explain tells what became of a tick of a job or timer. If at is zero, it tells how the job stands, and what would
+// make it fire. It reads Redis in five round trips, and of a timer in two more.
 func Explain(ctx context.Context, s WhyStore, t *config.Table, j config.Job, at time.Time) (*Why, error) {
 	look, err := Read(ctx, s, t, []config.Job{j})
 	if err != nil {

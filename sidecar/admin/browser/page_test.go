@@ -488,3 +488,40 @@ func TestThePageIsUsedByKeyboard(t *testing.T) {
 	w.until(`document.activeElement.getAttribute('aria-expanded') === 'true'`)
 	w.shows(row("heartbeat", ".more"), "succeeded")
 }
+
+func TestTimersAreCountedFoundAndSaidToBeLate(t *testing.T) {
+	s := newScene(t, calm, short...)
+	set := func(id string, at time.Time, source string) {
+		t.Helper()
+		_, err := s.store.SetTimer(t.Context(), id, at, []byte(source))
+		s.must(err)
+	}
+	set("late", s.now.Add(-5*time.Minute), "{}") // the scene has no replica that fires it
+	w := open(t, s, 1280, "light")
+	w.shows("#timer-count", "2 waiting, the oldest is late by 5 m")
+	w.shows("#timer-list", "late\nlate by 5 m")
+	w.shows("#timer-list", "invoice-4711-reminder\nin 2")
+	w.picture("timers", true)
+
+	next, err := time.Parse(time.RFC3339, "2100-01-01T09:00:00Z")
+	s.must(err)
+	_, _, err = s.store.SetSeries(t.Context(), "user-17.mail", next, []byte(`{"schedule": "0 9 * * *", "timeZone": "Asia/Tokyo", "http": {"url": "http://127.0.0.1/"}}`))
+	s.must(err)
+	find := func(text string) {
+		w.is(`(e => { e.value = ` + quote(text) + `; e.dispatchEvent(new Event('change')); })(document.getElementById('timer-search'))`)
+	}
+	w.do(typed("#timer-search", "user-17.mail"), chromedp.KeyEvent("\r"))
+	w.shows("#timer-list", "user-17.mail\n0 9 * * * · Asia/Tokyo\nin ")
+	w.shows("#timer-told", "The next tick is ")
+	w.until(`document.querySelectorAll('#timer-list li').length === 1`)
+	w.shows("#timer-count", "3 waiting")
+	find(hostile)
+	w.shows("#timer-told", "No timer of this id waits")
+	w.until(`document.getElementById('timer-list').hidden`)
+	find("user-17")
+	w.shows("#timer-list", "user-17.mail\n0 9 * * * · Asia/Tokyo\nin ")
+	w.until(`document.getElementById('timer-told').hidden`) // one of that id there never was
+	find("")
+	w.shows("#timer-list", "invoice-4711-reminder\nin 2")
+	w.quiet(noIcon, "404", "422", "400")
+}

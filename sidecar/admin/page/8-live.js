@@ -15,6 +15,7 @@ async function ask(path, options = {}) {
   }
   const name = answer.headers.get('Solotick-Replica');
   if (name) from = name;
+  if (answer.headers.has('Solotick-Timers')) timers = { waiting: Number(answer.headers.get('Solotick-Timers')), lag: 1000 * answer.headers.get('Solotick-Timers-Lag') };
   let body;
   try {
     body = await answer.json();
@@ -24,7 +25,7 @@ async function ask(path, options = {}) {
   if (!answer.ok) throw new Error(clean(body.error) + (body.hint ? ` (${clean(body.hint)})` : ''));
   return body;
 }
-let from = '';
+let from = '', timers = { waiting: 0, lag: 0 };
 
 async function poll() {
   clearTimeout(timer);
@@ -144,18 +145,42 @@ setInterval(() => {
   }
 }, 1000);
 
+const lateBy = ms => 'late by ' + formatDuration(ms);
+const waitedLong = 2000; // so much may pass before a replica has claimed what is due
+
+// showTimers shows those that come due next, or those with the id or of the group that is searched for.
 async function showTimers() {
-  if (!document.hidden && !lost) {
-    try {
-      const list = await ask('v1/timers?limit=10');
-      $('timers').hidden = list.length === 0;
-      fill($('timer-list'), JSON.stringify(list) + Math.floor(clock.now() / 10000), () => list.map(t => make('li', '', make('span', 'text', t.id), make('span', 'quiet', 'in ' + formatDuration(when(t.at) - clock.now())), make('span', '', formatTime(when(t.at))))));
-    } catch (e) {
-      $('timers').hidden = true;
+  const wanted = $('timer-search').value.trim(), of = encodeURIComponent(wanted), or = other => () => other;
+  let list, told = '';
+  try {
+    list = await ask('v1/timers?limit=10');
+    if (wanted) {
+      const [one, group, why] = await Promise.all([ask('v1/timers/' + of).catch(or(null)), ask('v1/timers?limit=100&group=' + of).catch(or([])),
+        ask(`v1/jobs/timer:${of}/ticks/now`).catch(or({}))]);
+      list = one ? [{ id: one.id, at: one.at, schedule: one.definition.schedule, timeZone: one.definition.timeZone }, ...group] : group;
+      told = one || !group.length ? why.text ?? '' : '';
     }
+  } catch (e) {
+    $('timers').hidden = !wanted;
+    return;
   }
+  if (wanted !== $('timer-search').value.trim()) return; // another is searched for meanwhile
+  $('timers').hidden = !timers.waiting && !list.length && !wanted;
+  say($('timer-count'), `${timers.waiting} waiting` + (timers.lag > waitedLong ? ', the oldest is ' + lateBy(timers.lag) : ''));
+  dress($('timer-count'), timers.lag > waitedLong ? 'outcome bad' : 'quiet');
+  say($('timer-told'), told);
+  $('timer-told').hidden = !told;
+  $('timer-list').hidden = !list.length;
+  fill($('timer-list'), JSON.stringify(list) + Math.floor(clock.now() / 10000), () => list.map(t => {
+    const left = when(t.at) - clock.now(), late = left < -waitedLong;
+    return make('li', '', make('span', 'text', t.id), t.schedule && make('span', 'quiet plan', [t.schedule].flat().join('; ') + (t.timeZone && t.timeZone !== 'UTC' ? ' · ' + t.timeZone : '')),
+      make('span', late ? 'late' : 'quiet', late ? lateBy(-left) : 'in ' + formatDuration(left)), make('span', '', formatTime(when(t.at))));
+  }));
+}
+async function showTimersAgain() {
+  if (!document.hidden && !lost) await showTimers();
   showEvents();
-  setTimeout(showTimers, 10000);
+  setTimeout(showTimersAgain, 10000);
 }
 
 document.addEventListener('visibilitychange', () => { if (!document.hidden) poll(); });
@@ -163,6 +188,7 @@ $('search').addEventListener('input', () => {
   if (status) showJobs();
   remember();
 });
+$('timer-search').addEventListener('change', showTimers);
 $('events').addEventListener('toggle', showEvents);
 addEventListener('hashchange', recall);
 document.addEventListener('keydown', e => {
@@ -173,4 +199,4 @@ document.addEventListener('keydown', e => {
 });
 $('well').open = innerWidth > 600;
 recall();
-poll().then(showTimers);
+poll().then(showTimersAgain);
