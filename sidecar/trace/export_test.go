@@ -39,7 +39,13 @@ func (c *collector) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 	}
 	if code == http.StatusOK {
-		var got exportRequest
+		var got struct {
+			ResourceSpans []struct {
+				ScopeSpans []struct {
+					Spans []struct{ Name string }
+				}
+			}
+		}
 		if err := json.Unmarshal(body, &got); err != nil {
 			return nil, err
 		}

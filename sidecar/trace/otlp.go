@@ -10,24 +10,7 @@ import (
 // These types are the JSON form of OTLP's ExportTraceServiceRequest, as far as it is used here: ids in hex, 64-bit
 // numbers as text. See https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding.
 type (
-	exportRequest struct {
-		ResourceSpans []resourceSpans `json:"resourceSpans"`
-	}
-	resourceSpans struct {
-		Resource   resource     `json:"resource"`
-		ScopeSpans []scopeSpans `json:"scopeSpans"`
-	}
-	resource struct {
-		Attributes []keyValue `json:"attributes"`
-	}
-	scopeSpans struct {
-		Scope scope      `json:"scope"`
-		Spans []spanText `json:"spans"`
-	}
-	scope struct {
-		Name    string `json:"name"`
-		Version string `json:"version"`
-	}
+	object   map[string]any
 	spanText struct {
 		TraceID    string     `json:"traceId"`
 		SpanID     string     `json:"spanId"`
@@ -45,18 +28,12 @@ type (
 		Code    int    `json:"code,omitempty"`
 	}
 	keyValue struct {
-		Key   string   `json:"key"`
-		Value anyValue `json:"value"`
-	}
-	anyValue struct {
-		String *string `json:"stringValue,omitempty"`
-		Int    *string `json:"intValue,omitempty"`
-		Bool   *bool   `json:"boolValue,omitempty"`
+		Key   string `json:"key"`
+		Value object `json:"value"`
 	}
 	exportAnswer struct {
 		PartialSuccess struct {
-			RejectedSpans int64  `json:"rejectedSpans,string"`
-			ErrorMessage  string `json:"errorMessage"`
+			RejectedSpans int64 `json:"rejectedSpans,string"`
 		} `json:"partialSuccess"`
 	}
 )
@@ -73,8 +50,9 @@ func encode(of []Attribute, version string, spans []Span) ([]byte, error) {
 	for i := range spans {
 		texts[i] = spans[i].text()
 	}
-	ours := []scopeSpans{{scope{scopeName, version}, texts}}
-	return json.Marshal(exportRequest{[]resourceSpans{{resource{keyValues(of)}, ours}}})
+	ours := object{"scope": object{"name": scopeName, "version": version}, "spans": texts}
+	return json.Marshal(object{"resourceSpans": []object{
+		{"resource": object{"attributes": keyValues(of)}, "scopeSpans": []object{ours}}}})
 }
 
 func (s *Span) text() spanText {
@@ -94,17 +72,16 @@ func nanos(t time.Time) string { return strconv.FormatInt(t.UnixNano(), 10) }
 func keyValues(all []Attribute) []keyValue {
 	out := make([]keyValue, 0, len(all))
 	for _, a := range all {
-		kv := keyValue{Key: a.Key}
+		value := object{}
 		switch v := a.Value.(type) {
 		case string:
-			kv.Value.String = &v
+			value["stringValue"] = v
 		case int64:
-			text := strconv.FormatInt(v, 10)
-			kv.Value.Int = &text
+			value["intValue"] = strconv.FormatInt(v, 10)
 		case bool:
-			kv.Value.Bool = &v
+			value["boolValue"] = v
 		}
-		out = append(out, kv)
+		out = append(out, keyValue{a.Key, value})
 	}
 	return out
 }
