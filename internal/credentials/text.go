@@ -6,7 +6,9 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
+	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/solotick/solotick/config"
@@ -70,6 +72,13 @@ func ParseSecrets(text string) (Secrets, error) {
 		return nil, errors.New("it is empty")
 	}
 	return all, nil
+}
+
+// SignIn sets the headers of a signature: the id of the message, the time, and what Sign makes of them and the body.
+func (s Secrets) SignIn(h map[string][]string, id, body string, now time.Time) {
+	at := strconv.FormatInt(now.Unix(), 10)
+	h["Webhook-Id"], h["Webhook-Timestamp"] = []string{id}, []string{at}
+	h["Webhook-Signature"] = []string{s.Sign(id, at, body)}
 }
 
 // Sign returns a signature by each of the secrets: while one secret replaces another, both are valid. It signs the id

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -57,18 +56,11 @@ func (m Message) request(now time.Time) (request, error) {
 	if m.To.SecretFile == "" {
 		return request{to, h, body}, nil
 	}
-	text, err := content(m.To.SecretFile)
+	secrets, err := credentials.SecretFile(m.To.SecretFile, nil).Now()
 	if err != nil {
 		return request{url: to}, err
 	}
-	secrets, err := credentials.ParseSecrets(text)
-	if err != nil {
-		return request{url: to}, fmt.Errorf("%s: %w", m.To.SecretFile, err)
-	}
-	id, at := m.id(), strconv.FormatInt(now.Unix(), 10)
-	h.Set("Webhook-Id", id)
-	h.Set("Webhook-Timestamp", at)
-	h.Set("Webhook-Signature", secrets.Sign(id, at, body))
+	secrets.SignIn(h, m.id(), body, now)
 	return request{to, h, body}, nil
 }
 
@@ -139,10 +131,10 @@ func stamp(t time.Time) string {
 	return t.UTC().Format("2006-01-02T15:04:05.000Z07:00")
 }
 
-// mostInFile is more than a URL or a few secrets need.
+// mostInFile is more than a URL needs.
 const mostInFile = 16 << 10
 
-// content reads a file with a URL or secrets.
+// content reads a file with a URL.
 func content(path string) (string, error) {
 	data, _, err := file.Read(path, mostInFile)
 	if err != nil {

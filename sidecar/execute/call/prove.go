@@ -8,7 +8,6 @@ import (
 	"encoding/base64"
 	"log/slog"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -76,10 +75,7 @@ func (p *prover) prove(ctx context.Context, r execute.Run, body string) (proof, 
 		if err != nil {
 			return proof{}, err
 		}
-		id, at := webhookID(r), strconv.FormatInt(time.Now().Unix(), 10)
-		made.headers["Webhook-Id"] = []string{id}
-		made.headers["Webhook-Timestamp"] = []string{at}
-		made.headers["Webhook-Signature"] = []string{secrets.Sign(id, at, body)}
+		secrets.SignIn(made.headers, webhookID(r), body, time.Now())
 	}
 	return made, nil
 }
