@@ -31,7 +31,9 @@ func (r *Runs) Execute(ctx context.Context, run execute.Run, async *config.Async
 	if !accepts && c.closeUnlessBeaten() {
 		return res
 	}
-	run.IsAccepted(async.Timeout)
+	if run.Accepted != nil {
+		run.Accepted(async.Timeout)
+	}
 	report, err := c.Wait(ctx)
 	if err != nil && !accepts && res.Code != -1 {
 		return res

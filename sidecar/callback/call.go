@@ -92,15 +92,11 @@ func (c *Call) end(why error) {
 
 // Close refuses all reports from now on.
 func (c *Call) Close() {
-	c.close(ErrOver)
-	c.of.forget(c.name)
-}
-
-func (c *Call) close(why error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.closed = true
-	c.end(why)
+	c.end(ErrOver)
+	c.of.forget(c.name)
 }
 
 // Wait waits for the end of a run that the app has accepted, and returns the app's report.

@@ -50,13 +50,6 @@ func (r Run) Begun() {
 	}
 }
 
-// IsAccepted calls Accepted.
-func (r Run) IsAccepted(limit time.Duration) {
-	if r.Accepted != nil {
-		r.Accepted(limit)
-	}
-}
-
 // Status is how an attempt ended.
 type Status int
 

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Servers are the servers that jobs call. Jobs that call the same one share its idle connections. The zero value is
@@ -147,4 +149,11 @@ func isIdle(nc net.Conn) bool {
 		return true
 	})
 	return err == nil && again
+}
+
+// peek reports whether the socket is open with nothing to read.
+func peek(fd int) bool {
+	var b [1]byte
+	_, _, err := unix.Recvfrom(fd, b[:], unix.MSG_PEEK|unix.MSG_DONTWAIT)
+	return err == unix.EAGAIN || err == unix.EWOULDBLOCK
 }
