@@ -80,7 +80,7 @@ func Run(ctx, hard context.Context, o Options) (t Tally, err error) {
 		}
 	}
 	d.table = filepath.Join(dir, "table.yaml")
-	if err := os.WriteFile(d.table, []byte(table(d.app.addr, store.Addr())), 0o600); err != nil {
+	if err := os.WriteFile(d.table, []byte(table(d.app.addr, store.At())), 0o600); err != nil {
 		return t, fmt.Errorf("writing the demo's table: %w", err)
 	}
 

@@ -95,30 +95,16 @@ func Find(addrs ...string) string {
 	return addrs[0]
 }
 
-// At is the address of the store, wherever it is served.
-func (s *Store) At() string {
-	if s.server != nil {
-		return s.Addr()
-	}
-	return s.addr
-}
+// At is the address of the store, wherever it is served, with the real port if port 0 was asked for.
+func (s *Store) At() string { return s.addr }
 
-// Addr is the address at which this process serves the store, with the real port if port 0 was asked for; "" if another
-// process serves.
-func (s *Store) Addr() string {
-	if s.server == nil {
-		return ""
-	}
-	return s.server.listener.Addr().String()
-}
-
-// Serving reports whether this process serves the store. The caller must not call Serving or Addr while Run runs.
+// Serving reports whether this process serves the store. The caller must not call Serving or At while Run runs.
 func (s *Store) Serving() bool { return s.server != nil }
 
 func (s *Store) serve() error {
 	served, err := listen(s.addr)
 	if err == nil {
-		s.server = served
+		s.server, s.addr = served, served.listener.Addr().String()
 	}
 	return err
 }
