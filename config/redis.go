@@ -176,12 +176,8 @@ const maxHistory = 100_000 // bounds redis.history: more than a day of a job eve
 const maxWaitReplicas = 10
 
 func redisKeys(to *Redis) []strict.Key {
-	return slices.Concat(serverKeys(to), passwordKeys(to), connectionKeys(to))
-}
-
-func serverKeys(to *Redis) []strict.Key {
 	const variables = checkVariables + "; a password with special characters belongs in redis.passwordFile"
-	return []strict.Key{
+	return slices.Concat([]strict.Key{
 		{Name: "url", Type: strict.Checked(strict.Into(&to.URL), variables, checkRedisURL),
 			Example: "rediss://redis:6379/0", Form: redisForm, Show: strict.ShownURL, Also: "addr address host uri",
 			Doc: "`redis://host:6379/0`, `rediss://…` for TLS, `unix:///run/redis.sock?db=0`, or `embedded`"},
@@ -191,11 +187,7 @@ func serverKeys(to *Redis) []strict.Key {
 			Doc: "in place of `url`: the nodes of a Redis Cluster"},
 		{Name: "username", Type: strict.NonEmpty(&to.Username), Example: "app", Form: filledForm, Show: strict.Shown,
 			Also: "user", Doc: "ACL user; by default the one in the URL, or Redis' default user"},
-	}
-}
-
-func connectionKeys(to *Redis) []strict.Key {
-	return []strict.Key{
+	}, passwordKeys(to), []strict.Key{
 		{Name: "tls", Type: made(&to.TLS, TLS{}, tlsKeys, complete("")),
 			Doc: "other roots or names than the system's; for `sentinel` and `cluster` it switches TLS on, `{}` too"},
 		{Name: "waitReplicas", Type: strict.Number(&to.WaitReplicas), Default: "0",
@@ -207,7 +199,7 @@ func connectionKeys(to *Redis) []strict.Key {
 		{Name: "timeout", Type: strict.Duration(&to.Timeout, strict.AtLeast(time.Millisecond)),
 			Default: "500ms", Example: "1s", Show: strict.Shown,
 			Doc: "limit of one request, connecting included; at most a third of every job's `lock.ttl`"},
-	}
+	})
 }
 
 func sentinelKeys(to *Sentinel) []strict.Key {
