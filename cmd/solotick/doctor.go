@@ -27,16 +27,7 @@ The exit code is 1 if there is a problem, also if Redis cannot be reached. Warni
   solotick doctor --service billing --redis redis://redis:6379/0
   solotick doctor -o json`,
 		Args: noArguments,
-		RunE: func(*cobra.Command, []string) error {
-			ctx, stop := interruptible()
-			defer stop()
-			op, err := a.newOperator(ctx)
-			if err != nil {
-				return err
-			}
-			defer op.close()
-			return a.doctor(ctx, op)
-		},
+		RunE: func(*cobra.Command, []string) error { return a.withUnasked(a.doctor) },
 	})
 }
 

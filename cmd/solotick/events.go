@@ -25,15 +25,11 @@ made them, when and why. Redis keeps about a thousand. Runs of the schedule are 
 		Example: `  solotick events -c table.yaml
   solotick events -c table.yaml send-invoices -n 50
   solotick events -c table.yaml -o json`,
+		Args:              ofOneJob(0, 1),
 		ValidArgsFunction: a.completeJobs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return oneJob(c, args)
-			}
-			return a.withOperator(func(ctx context.Context, op *operator) error {
-				return a.events(ctx, op, strings.Join(args, ""), n)
-			})
-		},
+		RunE: a.onRedis(func(ctx context.Context, op *operator, args []string) error {
+			return a.events(ctx, op, strings.Join(args, ""), n)
+		}),
 	})
 	countFlag(c, &n, 20, maxActs, "at most `number` requests")
 	return c

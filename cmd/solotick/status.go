@@ -37,11 +37,9 @@ Output on a terminal is coloured unless NO_COLOR is set or TERM is dumb.`,
   solotick status -c table.yaml --failed
   solotick status -c table.yaml --check
   solotick status -c table.yaml -o json`,
+		Args:              ofOneJob(0, 1),
 		ValidArgsFunction: a.completeJobs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return oneJob(c, args)
-			}
+		RunE: func(_ *cobra.Command, args []string) error {
 			if f.job = args; f.failed && len(args) > 0 {
 				return usage("solotick status --failed", "--failed and JOB both say which jobs to show")
 			}

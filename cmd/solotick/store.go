@@ -65,9 +65,8 @@ func (a *app) newOperator(ctx context.Context) (*operator, error) {
 	return &operator{requests, where(t.Redis, address), func() { _ = client.Close() }}, nil
 }
 
-// withOperator calls work with an operator and a context that ends at a signal, and then closes the operator. It first
-// asks Redis for its time: so a Redis that cannot be reached is reported at once.
-func (a *app) withOperator(work func(context.Context, *operator) error) error {
+// withUnasked calls work with an operator and a context that ends at a signal, and then closes the operator.
+func (a *app) withUnasked(work func(context.Context, *operator) error) error {
 	ctx, stop := interruptible()
 	defer stop()
 	op, err := a.newOperator(ctx)
@@ -75,11 +74,19 @@ func (a *app) withOperator(work func(context.Context, *operator) error) error {
 		return err
 	}
 	defer op.close()
-	if err := op.Store.Sync(ctx); err != nil {
-		d := diagnosis.Of(err)
-		return cannot(d.Hint, "Redis (%s) %s: %s", op.at, d.Says, d.Reason)
-	}
 	return work(ctx, op)
+}
+
+// withOperator is withUnasked for work that needs Redis. It first asks Redis for its time: so a Redis that cannot be
+// reached is reported at once.
+func (a *app) withOperator(work func(context.Context, *operator) error) error {
+	return a.withUnasked(func(ctx context.Context, op *operator) error {
+		if err := op.Store.Sync(ctx); err != nil {
+			d := diagnosis.Of(err)
+			return cannot(d.Hint, "Redis (%s) %s: %s", op.at, d.Says, d.Reason)
+		}
+		return work(ctx, op)
+	})
 }
 
 // onRedis makes the RunE of a command that works with Redis.
@@ -159,11 +166,16 @@ func operatorFailure(err error) *failure {
 }
 
 // oneJob accepts exactly one name.
-func oneJob(c *cobra.Command, args []string) error {
-	if len(args) == 1 {
+func oneJob(c *cobra.Command, args []string) error { return ofOneJob(1, 1)(c, args) }
+
+// ofOneJob accepts so many arguments, the first of which is the name of a job.
+func ofOneJob(least, most int) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) < least || len(args) > most {
+			return usage(c.CommandPath()+" --help", "%s takes the name of one job", c.Name())
+		}
 		return nil
 	}
-	return usage(c.CommandPath()+" --help", "%s takes the name of one job", c.Name())
 }
 
 // interruptible returns a context that ends at the first SIGINT or SIGTERM. The second signal ends the process.

@@ -22,31 +22,25 @@ solotick history has entries. JOB may be a timer: timer:ID.`,
 		Example: `  solotick why -c table.yaml send-invoices
   solotick why -c table.yaml send-invoices 09:00
   solotick why -c table.yaml send-invoices 2026-11-23T08:00:00Z -o json`,
+		Args:              ofOneJob(1, 2),
 		ValidArgsFunction: a.completeJobs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			if len(args) != 2 {
-				if err := oneJob(c, args); err != nil {
+		RunE: a.onRedis(func(ctx context.Context, op *operator, args []string) error {
+			j, err := op.FindAny(ctx, args[0])
+			if err != nil {
+				return operatorFailure(err)
+			}
+			var at time.Time
+			if len(args) == 2 {
+				if at, err = tickArgument(args[1], j, op.now()); err != nil {
 					return err
 				}
 			}
-			return a.withOperator(func(ctx context.Context, op *operator) error {
-				j, err := op.FindAny(ctx, args[0])
-				if err != nil {
-					return operatorFailure(err)
-				}
-				var at time.Time
-				if len(args) == 2 {
-					if at, err = tickArgument(args[1], j, op.now()); err != nil {
-						return err
-					}
-				}
-				w, err := view.Explain(ctx, op.Store, op.Table(), j, at)
-				if err != nil {
-					return operatorFailure(err)
-				}
-				return a.answer(w, w.Text)
-			})
-		},
+			w, err := view.Explain(ctx, op.Store, op.Table(), j, at)
+			if err != nil {
+				return operatorFailure(err)
+			}
+			return a.answer(w, w.Text)
+		}),
 	})
 }
 
