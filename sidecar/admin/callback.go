@@ -31,11 +31,8 @@ func (a *api) claim(r *http.Request) (*answer, error) {
 
 // heartbeat takes a heartbeat of an app that works on a run.
 func (a *api) heartbeat(r *http.Request) (*answer, error) {
-	run, token, err := bearer(r)
+	run, token, err := reportIn(r, &struct{}{})
 	if err != nil {
-		return nil, err
-	}
-	if err := decode(r, &struct{}{}); err != nil {
 		return nil, err
 	}
 	span, err := a.Callbacks.Beat(run, token)
@@ -47,15 +44,12 @@ func (a *api) heartbeat(r *http.Request) (*answer, error) {
 
 // finish takes the report with which an app ends a run.
 func (a *api) finish(r *http.Request) (*answer, error) {
-	run, token, err := bearer(r)
-	if err != nil {
-		return nil, err
-	}
 	in := struct {
 		Outcome callback.Outcome `json:"outcome"`
 		Detail  string           `json:"detail"`
 	}{}
-	if err := decode(r, &in); err != nil {
+	run, token, err := reportIn(r, &in)
+	if err != nil {
 		return nil, err
 	}
 	if !in.Outcome.Known() {
@@ -68,15 +62,16 @@ func (a *api) finish(r *http.Request) (*answer, error) {
 	return &answer{body: view.Finished{Run: run, Outcome: string(in.Outcome)}}, nil
 }
 
-// bearer returns the run of the path, and the token with which the app proves that it has the run.
-func bearer(r *http.Request) (run, token string, err error) {
+// reportIn reads a report of an app: the run of the path, the token with which the app proves that it has the run, and
+// the body.
+func reportIn(r *http.Request, into any) (run, token string, err error) {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	token = strings.TrimSpace(token)
 	if !strings.EqualFold(scheme, "Bearer") || token == "" {
 		return "", "", refuse(http.StatusUnauthorized, "send Authorization: Bearer TOKEN, "+
 			"where TOKEN is the header Solotick-Callback-Token of the call", "the request has no token")
 	}
-	return r.PathValue("run"), token, nil
+	return r.PathValue("run"), token, decode(r, into)
 }
 
 // refusedHeartbeat says why a heartbeat is refused, and what the app does then.

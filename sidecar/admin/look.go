@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"encoding/json"
 	"math"
 	"net/http"
@@ -94,11 +95,8 @@ func (a *api) self(r *http.Request) (*answer, error) {
 func (a *api) runs(r *http.Request) (*answer, error) {
 	p := r.URL.Query()
 	limit, err := number(p, "limit", someRuns, maxRuns)
-	if err != nil {
-		return nil, err
-	}
-	each, err := number(p, "each", 0, maxRuns)
-	if err != nil {
+	each, wrong := number(p, "each", 0, maxRuns)
+	if err = cmp.Or(err, wrong); err != nil {
 		return nil, err
 	}
 	if failed := p.Get("failed"); failed != "" && failed != "true" && failed != "false" {

@@ -29,15 +29,12 @@ func (a *api) as(by author) (*service.Operator, error) {
 	return a.operator.As(service.Author{By: cmp.Or(by.By, "api on "+a.Name), Reason: by.Reason}), err
 }
 
-// finder returns the job of a name, or refuses it.
-type finder func(context.Context, string) (config.Job, error)
-
-// asked reads a request about the job in the path. The body, of that many bytes at most, is read into in, whose author
-// is by.
-func (a *api) asked(r *http.Request, find finder, most int64, in any,
+// asked reads a request about the job in the path, which find returns or refuses. The body is read into in, whose
+// author is by.
+func (a *api) asked(r *http.Request, find func(context.Context, string) (config.Job, error), in any,
 	by *author) (j config.Job, o *service.Operator, err error) {
 	if j, err = find(r.Context(), r.PathValue("job")); err == nil {
-		err = decodeUpTo(r, most, in)
+		err = decode(r, in)
 	}
 	if err == nil {
 		o, err = a.as(*by)
@@ -50,7 +47,7 @@ func (a *api) trigger(r *http.Request) (*answer, error) {
 		author
 		ID string `json:"id"`
 	}{}
-	j, operator, err := a.asked(r, a.operator.Startable, maxBody, &in, &in.author)
+	j, operator, err := a.asked(r, a.operator.Startable, &in, &in.author)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +65,7 @@ func (a *api) rerun(r *http.Request) (*answer, error) {
 		Tick string `json:"tick"`
 		ID   string `json:"id"`
 	}{}
-	j, operator, err := a.asked(r, a.operator.Startable, maxBody, &in, &in.author)
+	j, operator, err := a.asked(r, a.operator.Startable, &in, &in.author)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +89,7 @@ func (a *api) pause(r *http.Request) (*answer, error) {
 		Until string `json:"until"`
 		For   string `json:"for"`
 	}{}
-	j, operator, err := a.asked(r, a.operator.Find, maxBody, &in, &in.author)
+	j, operator, err := a.asked(r, a.operator.Find, &in, &in.author)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +127,7 @@ func (a *api) until(ctx context.Context, at, span string) (time.Time, error) {
 
 func (a *api) resume(r *http.Request) (*answer, error) {
 	var in author
-	j, operator, err := a.asked(r, a.operator.Find, maxBody, &in, &in)
+	j, operator, err := a.asked(r, a.operator.Find, &in, &in)
 	if err != nil {
 		return nil, err
 	}
@@ -148,7 +145,7 @@ func (a *api) cancel(r *http.Request) (*answer, error) {
 		Run     string `json:"run"`
 		Waiting bool   `json:"waiting"`
 	}{}
-	j, operator, err := a.asked(r, a.operator.Cancellable, maxBody, &in, &in.author)
+	j, operator, err := a.asked(r, a.operator.Cancellable, &in, &in.author)
 	if err != nil {
 		return nil, err
 	}

@@ -62,11 +62,8 @@ func read(r *http.Request, most int64) ([]byte, error) {
 }
 
 // decode reads the body into a struct, and refuses unknown keys. Without a body the struct stays as it is.
-func decode(r *http.Request, into any) error { return decodeUpTo(r, maxBody, into) }
-
-// decodeUpTo is decode for a body of at most so many bytes.
-func decodeUpTo(r *http.Request, most int64, into any) error {
-	body, err := read(r, most)
+func decode(r *http.Request, into any) error {
+	body, err := read(r, maxBody)
 	if err != nil || body == nil {
 		return err
 	}
