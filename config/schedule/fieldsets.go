@@ -111,11 +111,8 @@ func (c *fieldSets) monthBefore(y int, m time.Month) (int, time.Month) {
 }
 
 func (c *fieldSets) hasYear(y int) bool {
-	if c.years == nil {
-		return true
-	}
 	_, ok := c.years[y]
-	return ok
+	return ok || c.years == nil
 }
 
 // days returns the days of one month that are in the set, day n as bit n.
@@ -235,14 +232,7 @@ func below(set uint64, n int) int { return bits.Len64(set&(1<<n-1)) - 1 }
 // midnight returns the wall second at which a day begins.
 func midnight(y int, m time.Month, d int) int64 { return daysTo(y, m, d) * day }
 
-// daysTo returns how many days lie between 1 January 1970 and a day from the year 0 on. The month may be the 13th. Here
-// a year begins in March, so that the leap day is its last, and five months in a row have 153 days.
+// daysTo returns how many days lie between 1 January 1970 and a day. The month may be the 13th.
 func daysTo(y int, m time.Month, d int) int64 {
-	const cycle = 146097         // days of 400 years, which keep the years from being negative
-	const epoch = 719468 + cycle // 1 January 1970, counted from 1 March of the year -400
-	years, months := int64(y)+400, int64(m-time.March)
-	if months < 0 {
-		years, months = years-1, months+12
-	}
-	return years*365 + years/4 - years/100 + years/400 + (153*months+2)/5 + int64(d) - 1 - epoch
+	return time.Date(y, m, d, 0, 0, 0, 0, time.UTC).Unix() / day
 }

@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"fmt"
+	"maps"
 	"math/bits"
 	"slices"
 	"strconv"
@@ -130,24 +131,14 @@ const (
 // words joins the phrases about the time of day, the days, the months and the years with commas.
 func (d described) words() string {
 	clock, ofDay := d.clockWords()
-	phrases := []string{clock}
-	days := d.dayWords()
-	month, date := d.monthWords(), d.date()
-	switch {
-	case date != "":
-		phrases, month = append(phrases, date), ""
-	case days != "":
-		phrases = append(phrases, days)
-	case ofDay:
-		phrases = append(phrases, "every day")
+	days, month := d.dayWords(), d.monthWords()
+	if date := d.date(); date != "" {
+		days, month = date, ""
+	} else if days == "" && ofDay {
+		days = "every day"
 	}
-	if month != "" {
-		phrases = append(phrases, month)
-	}
-	if years := d.yearWords(); years != "" {
-		phrases = append(phrases, years)
-	}
-	return strings.Join(phrases, ", ")
+	phrases := []string{clock, days, month, d.yearWords()}
+	return strings.Join(slices.DeleteFunc(phrases, func(p string) bool { return p == "" }), ", ")
 }
 
 // mostTimes is how many times of day are listed one by one.
@@ -346,12 +337,7 @@ func (d described) monthWords() string {
 
 // yearWords is the phrase about the years; "" if all are meant.
 func (d described) yearWords() string {
-	var values []int
-	for y := firstYear; y <= lastYear; y++ {
-		if _, ok := d.years[y]; ok {
-			values = append(values, y)
-		}
-	}
+	values := slices.Sorted(maps.Keys(d.years))
 	switch len(values) {
 	case 0, lastYear - firstYear + 1:
 		return ""
