@@ -22,7 +22,10 @@ type redisStatus struct {
 	about       func() []any // attributes of the replica for the log
 	table       func() *config.Table
 
-	trouble      trouble
+	redis string    // where Redis is; "" = that is not told
+	says  string    // the trouble as it was last logged; "" = there is none
+	at    time.Time // when that was
+
 	up           bool
 	answeredOnce atomic.Bool                  // others ask for it
 	shown        atomic.Pointer[view.Trouble] // likewise; nil = Redis is of use
@@ -51,15 +54,15 @@ func (s *redisStatus) registered(ctx context.Context, refused string, err error)
 	switch {
 	case err != nil:
 		s.report(diagnosis.Of(err), "job", refused)
-	case ctx.Err() == nil && s.up && s.trouble.says != "":
+	case ctx.Err() == nil && s.up && s.says != "":
 		s.log.Info("Redis takes the jobs")
 		s.clear()
 	}
 }
 
-// report tells the log and the page what is wrong. with has further attributes for the log.
+// report tells the page and the log what is wrong. The log hears of a new trouble at once, and of the same one once a
+// minute. with has further attributes for it.
 func (s *redisStatus) report(d diagnosis.Diagnosis, with ...any) {
-	s.trouble.report(s.log, d, with...)
 	since, ok := s.store.Now()
 	if !ok {
 		since = time.Now()
@@ -68,11 +71,26 @@ func (s *redisStatus) report(d diagnosis.Diagnosis, with ...any) {
 		since = before.Since
 	}
 	s.shown.Store(&view.Trouble{Since: since, Diagnosis: d})
+	if d.Says == s.says && time.Since(s.at) < reportAgain {
+		return
+	}
+	s.says, s.at = d.Says, time.Now()
+	if s.redis != "" {
+		with = append(with, "redis", s.redis)
+	}
+	with = append(with, "err", d.Reason)
+	if d.Hint != "" {
+		with = append(with, "hint", d.Hint)
+	}
+	s.log.Error("Redis "+d.Says, with...)
 }
+
+// reportAgain is how often the log repeats the same trouble, so that a reader need not look far back for it.
+const reportAgain = time.Minute
 
 // clear records that the trouble is over.
 func (s *redisStatus) clear() {
-	s.trouble.clear()
+	s.says = ""
 	s.shown.Store(nil)
 }
 

@@ -136,7 +136,7 @@ func (s *Sidecar) connect(o Options, timer *job) {
 	s.looker = &looker{store: s.store, jobs: s.jobs, nudges: nudges, deferred: deferred, registrar: registrar,
 		timers: timers,
 		redis: redisStatus{store: s.store, log: s.log, metrics: s.metrics, timerLedger: timer, about: about,
-			table: s.Table, trouble: trouble{redis: o.Redis}, up: true},
+			table: s.Table, redis: o.Redis, up: true},
 		refusal:  s.heartbeat.beatRefusal,
 		soonest:  s.cron.agenda.soonest,
 		takeover: newTakeover(o.Replica, o.Died, s.store.Locks, s.log, s.spec, record.interrupted),

@@ -74,7 +74,7 @@ const (
 var flat = map[string]string{
 	ticks: "acquire attempt change everyreplica fire job jobinfo lease metrics outcome record register series settle " +
 		"span spec standings tally ticks wake yield",
-	looks: "deferred due look redisstatus redistrouble steps takeover timers",
+	looks: "deferred due look redisstatus steps takeover timers",
 	rest: "ask asker clock cron doc heartbeat life nudges precisesleep_linux ready reload rendezvous roster sidecar slots " +
 		"try",
 }

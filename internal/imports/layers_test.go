@@ -18,7 +18,7 @@ import (
 
 // layers are those of the package sidecar, the lowest first. A file uses what stands in its own layer, or below.
 var layers = [...]struct{ name, files string }{
-	{"life", "life lease clock precisesleep_linux nudges redistrouble"},
+	{"life", "life lease clock precisesleep_linux nudges"},
 	{"job", "outcome series spec ticks slots asker wake job cron roster register"},
 	{"metrics", "metrics tally standings jobinfo"},
 	{"peers", "rendezvous heartbeat"},
