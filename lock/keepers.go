@@ -33,15 +33,11 @@ func (k *keepers) add(l *Lease, wait time.Duration, keep func()) (begun func() b
 	begin := time.AfterFunc(wait, keep)
 	k.leases[l] = &keeper{keep, begin}
 	return func() bool {
-		k.remove(l)
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		delete(k.leases, l)
 		return !begin.Stop()
 	}
-}
-
-func (k *keepers) remove(l *Lease) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	delete(k.leases, l)
 }
 
 // has reports whether the lease of a run is being kept.

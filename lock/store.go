@@ -2,6 +2,7 @@ package lock
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -67,3 +68,16 @@ func (s *Store) Now() (time.Time, bool) { return s.redis.Now() }
 
 // Sync asks Redis for its time once. Every other call refines the estimate too, to the millisecond that scripts see.
 func (s *Store) Sync(ctx context.Context) error { return s.redis.Sync(ctx) }
+
+var (
+	// ErrLost is the cause of a run's context when its lease can no longer be trusted. Verify returns it when the lock
+	// belongs to another run, or to none.
+	ErrLost = errors.New("lock lost")
+	// ErrReplaced is the cause of a run's context when a newer tick is to take its place.
+	ErrReplaced = errors.New("replaced by a newer tick")
+	// ErrCancelled is the cause of a run's context when an operator has cancelled the run.
+	ErrCancelled = errors.New("cancelled by an operator")
+	// ErrNoAnswer is wrapped by the error of a call that ended without a clear answer. Nothing follows from it: neither
+	// that the lock is held nor that it is free.
+	ErrNoAnswer = rds.ErrNoAnswer
+)

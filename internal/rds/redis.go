@@ -125,10 +125,10 @@ func (r *Redis) Sync(ctx context.Context) error {
 	if !ok || len(parts) != 2 {
 		return fmt.Errorf("asking Redis for its time: %w", Unexpected(reply))
 	}
-	sec, err1 := Integer(parts[0])
-	usec, err2 := Integer(parts[1])
-	if err1 != nil || err2 != nil {
-		return fmt.Errorf("asking Redis for its time: %w", Unexpected(reply))
+	sec, err := Integer(parts[0])
+	usec, wrong := Integer(parts[1])
+	if err = cmp.Or(err, wrong); err != nil {
+		return fmt.Errorf("asking Redis for its time: %w", err)
 	}
 	r.Observe(sent, time.Unix(sec, usec*1000))
 	return nil
