@@ -62,6 +62,6 @@ if ARGV[7] and (knew == born or tonumber(ARGV[7]) <= born + 1000) and ARGV[5] ~=
   tick = ARGV[7]
   redis.call('HSET', ledger, 'tick', tick)
 end
-local days = fingerprint == 'none' and 7 or 90               -- tables can come to name any number of jobs
-for _, key in ipairs({ledger, KEYS[3], KEYS[4]}) do redis.call('PEXPIRE', key, days * 86400000) end
+local kept = (fingerprint == 'none' and 7 or 90) * 86400000 -- tables can come to name any number of jobs
+for _, key in ipairs({ledger, KEYS[3], KEYS[4]}) do redis.call('PEXPIRE', key, kept) end
 return {now, tonumber(born), tonumber(since), tonumber(tick), tonumber(back)}

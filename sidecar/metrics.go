@@ -7,7 +7,6 @@ import (
 
 	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/sidecar/service"
-	"github.com/solotick/solotick/sidecar/trace"
 )
 
 // metrics are registered with the given registerer. Labels are the job's name and closed sets. A job has few series, 24
@@ -21,7 +20,7 @@ type metrics struct {
 }
 
 func newMetrics(reg prometheus.Registerer, version string, clock *clock, store *service.Store, work *atWork,
-	timers *job, spans *trace.Exporter) (*metrics, error) {
+	timers *job) (*metrics, error) {
 	m := &metrics{
 		tallies: tallies{of: map[string]*tally{}},
 		acquireDuration: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "solotick_acquire_duration_seconds",
@@ -46,20 +45,12 @@ func newMetrics(reg prometheus.Registerer, version string, clock *clock, store *
 		d, _ := clock.offset()
 		return d.Seconds()
 	})
-	dropped := prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "solotick_spans_dropped_total",
-		Help: "Spans of runs that no collector has taken; 0 without a collector.",
-	}, func() float64 {
-		if spans == nil {
-			return 0
-		}
-		return float64(spans.Dropped())
-	})
 	build := prometheus.NewGauge(prometheus.GaugeOpts{Name: "solotick_build_info",
 		Help: "1; the version of this binary.", ConstLabels: prometheus.Labels{"version": version}})
 	build.Set(1)
 	cluster := &standings{store: store, jobs: work.jobs, timerLedger: timers, tallies: &m.tallies, now: clock.Now}
 	for _, c := range []prometheus.Collector{&m.tallies, cluster, m.acquireDuration, m.fireDelay, m.redisUp, m.redisFit,
-		m.appReady, m.reloadedWell, m.reloadedAt, offset, tableInfo{work.Table}, dropped, build} {
+		m.appReady, m.reloadedWell, m.reloadedAt, offset, tableInfo{work.Table}, build} {
 		if err := reg.Register(c); err != nil {
 			return nil, err
 		}

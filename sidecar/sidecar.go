@@ -89,7 +89,7 @@ func New(o Options) (*Sidecar, error) {
 	s.cron = cron{wake: s.wake, log: s.log}
 	timer := newTimerJob()
 	var err error
-	if s.metrics, err = newMetrics(o.Registerer, o.Version, s.clock, o.Store, s.atWork, timer, o.Spans); err != nil {
+	if s.metrics, err = newMetrics(o.Registerer, o.Version, s.clock, o.Store, s.atWork, timer); err != nil {
 		return nil, fmt.Errorf("registering metrics: %w", err)
 	}
 	s.metrics.add(service.TimerJobs)

@@ -33,7 +33,6 @@ const standingsFresh = 5 * time.Second
 
 var (
 	lastSuccessDesc = perJob("last_success_timestamp_seconds", "When a run of the job last succeeded; 0 if none has.")
-	lastFailureDesc = perJob("last_failure_timestamp_seconds", "When a run of the job last failed; 0 if none has.")
 	streakDesc      = perJob("consecutive_failures", "Ticks in a row that failed; 0 if the newest one did not.")
 	successDueDesc  = perJob("success_due_timestamp_seconds",
 		"When the second tick since the job last succeeded, or was first known, comes due; "+
@@ -47,7 +46,7 @@ var (
 
 // Describe implements prometheus.Collector.
 func (*standings) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{lastSuccessDesc, lastFailureDesc, streakDesc, successDueDesc, jobPausedDesc,
+	for _, d := range []*prometheus.Desc{lastSuccessDesc, streakDesc, successDueDesc, jobPausedDesc,
 		fatesDesc, timersDesc, lateDesc} {
 		ch <- d
 	}
@@ -83,7 +82,6 @@ func (a *standings) collect(ch chan<- prometheus.Metric, sp *spec, st *service.L
 	}
 	if known || !sp.hasFates() {
 		gauge(lastSuccessDesc, timestamp(runs.LastSuccess))
-		gauge(lastFailureDesc, timestamp(runs.LastFailure))
 		gauge(streakDesc, float64(runs.Streak))
 	}
 	if !known {

@@ -14,7 +14,6 @@ local act = acts and table.remove(ARGV)
 local before = redis.call('GET', memo)                     -- asked again, the same answer, for a day
 if before then return {'OK', now, before} end
 if not redis.call('HGET', ledger, 'born') then redis.pcall('PUBLISH', ARGV[1], 'due') return {'UNKNOWN', now} end -- who lives registers it
-
 if due and now > tonumber(ARGV[3]) then return {'PAST', now} end
 
 local lived = {}

@@ -5,11 +5,10 @@
 --       4 until: after this Redis time this copy has no effect
 --       set: 5 when it comes due (ms)  6 source  7 how many timers may wait  8 channel of the nudges
 --       9 how many bytes their sources may have together  10 'series': it has a schedule
--- returns {code, now, number}
+-- returns {code, now, number}; STALE: this copy came too late
 --   set: SET, 1 if there was none of that id, 2 if the same one waits, 0 if another did, when it comes due; FIRED: it comes too late, for a day; FULL: there are too many;
 --     LARGE: their sources would have more bytes than this number
 --   delete: DELETED; NONE: it does not wait, or there never was one; both with the newest time of its schedule that was made due
---   STALE: this copy came too late
 -- The entry is '<due> <copy that set it> <1 if there was none> <source>'. The timer waits while the member that these make is
 -- due; after that, a replica is dealing with it. The member is new at every enqueue, as every other is. A timer leaves for a day
 -- 'fired - <copy that set it> <1 ..>' (see settle), or for ten minutes 'deleted <request that did so> <copy that set it> <1 ..> <newest>'
