@@ -449,7 +449,8 @@ var otherMutants = []mutant{
 	{"extend", "a missing lock is not restored", "else redis.call('SET', lock, uuid, 'PX', ttl) end", "end"},
 
 	{"release", "no compare of the lock", "lock == ARGV[i] and", "lock and"},
-	{"release", "a live run's lock is deleted", "and not redis.call('HGET', KEYS[n + i], 'r:' .. lock)", ""},
+	{"release", "a live run's lock is deleted", "and not redis.pcall('HGET', KEYS[n + i], 'r:' .. lock)", ""},
+	{"release", "a ledger that is none keeps the locks of others", "redis.pcall('HGET'", "redis.call('HGET'"},
 	{"release", "the ledger of another job is asked", "KEYS[n + i]", "KEYS[#KEYS]"},
 	{"release", "the lock of another job is deleted", "redis.call('DEL', KEYS[i])", "redis.call('DEL', KEYS[1])"},
 

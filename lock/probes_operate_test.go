@@ -547,22 +547,23 @@ func (p *prober) probeCancelWaiting() {
 	p.forget()
 }
 
-// probeReleases is of locks that are released in one call: of a run that is over, of another run, of one that lives, and
-// one more.
+// probeReleases is of locks that are released in one call: of a run that is over, of another run, of one that lives, of
+// a job whose ledger is none, and one more.
 func (p *prober) probeReleases() {
 	var locks, ledgers []string
-	for _, job := range []string{"over", "another", "lives", "more"} {
+	for _, job := range []string{"over", "another", "lives", "bad", "more"} {
 		locks, ledgers = append(locks, p.keys.Lock(job, "")), append(ledgers, p.keys.Ledger(job))
 		p.do("SET", p.keys.Lock(job, ""), "run-"+job)
 	}
 	p.do("HSET", p.keys.Ledger("lives"), "r:run-lives", "x")
+	p.do("SET", p.keys.Ledger("bad"), "no ledger")
 	p.do("HSET", p.keys.Ledger("more"), "r:run-another", "x")
-	cmd := []any{"EVALSHA", p.scripts.release.SHA, 8}
+	cmd := []any{"EVALSHA", p.scripts.release.SHA, 10}
 	for _, key := range append(locks, ledgers...) {
 		cmd = append(cmd, key)
 	}
-	n := p.do(append(cmd, "run-over", "run-before", "run-lives", "run-more")...)
+	n := p.do(append(cmd, "run-over", "run-before", "run-lives", "run-bad", "run-more")...)
 	p.demand(n == int64(2), "%v locks are released", n)
-	left, _ := p.do("MGET", locks[0], locks[1], locks[2], locks[3]).([]any)
-	p.demand(fmt.Sprint(left) == "[<nil> run-another run-lives <nil>]", "left: %v", left)
+	left, _ := p.do("MGET", locks[0], locks[1], locks[2], locks[3], locks[4]).([]any)
+	p.demand(fmt.Sprint(left) == "[<nil> run-another run-lives run-bad <nil>]", "left: %v", left)
 }

@@ -52,7 +52,8 @@ var timerMutants = []mutant{
 		"redis.call('SET', timer, 'deleted ' .. request(copy)", "redis.call('GET', 'deleted ' .. request(copy)"},
 	{"timer", "a deletion is not remembered",
 		"  weigh(-#setTo)\n", "  weigh(-#setTo)\n  redis.call('DEL', timer)\n"},
-	{"timer", "a deletion is remembered for ever", "newest, 'PX', 600000)", "newest)"},
+	{"timer", "a deletion is remembered for ever", "newest, 'PX', newest == '0' and 600000 or 86400000)", "newest)"},
+	{"timer", "the times of what was deleted are forgotten in ten minutes", "newest == '0' and 600000 or 86400000", "600000"},
 	{"timer", "the same is set anew", "if isDue and setTo == source and (setAt == at or series) then", "if false then"},
 	{"timer", "another time is the same", "setTo == source and (setAt == at or series)", "setTo == source"},
 	{"timer", "another source is the same", "setTo == source and (setAt == at or", "(setAt == at or"},
@@ -85,8 +86,8 @@ var timerMutants = []mutant{
 	{"timer", "all are told of what is far away", "tonumber(at) < now + 31000 and first", "first"},
 	{"timer", "all are told of what is not the next", "first == member(kind, at, copy) then redis.pcall", "true then redis.pcall"},
 	{"timer", "what was set in the place of another and deleted was new",
-		"' ' .. setBy .. ' ' .. new .. ' ' .. newest, 'PX', 600000",
-		"' ' .. setBy .. ' 1 ' .. newest, 'PX', 600000"},
+		"' ' .. setBy .. ' ' .. new .. ' ' .. newest, 'PX', newest",
+		"' ' .. setBy .. ' 1 ' .. newest, 'PX', newest"},
 	{"timer", "what takes the place of a deleted one was there", "(waits and ' 0 ' or ' 1 ')", "(entry ~= '' and ' 0 ' or ' 1 ')"},
 	{"settle", "what was set in the place of another and has fired was new", "setBy .. ' ' .. new, 'PX', day", "setBy .. ' 1', 'PX', day"},
 	{"settle", "one time of a schedule leaves a mark", "if string.find(job, '@', 1, true) then", "if false then"},
@@ -465,6 +466,10 @@ func (w *timerWalk) probeSchedules() {
 	set("q5.1", 20_000, "{4}", "SET 0 20000")
 	code, n := w.timer("delete", "a", "d1", farFuture)
 	w.demand(code == "NONE" && n == 14_000, "deleted after the end: %s %d", code, n)
+	set("q6", 20_000, "{6}", "SET 1 20000")
+	code, n = w.timer("delete", "a", "d2", farFuture)
+	w.demand(code == "DELETED" && n == 14_000, "deleted: %s %d", code, n)
+	w.lasts("a", 24*time.Hour) // a run may last that long
 	w.probeKept(set)
 }
 

@@ -79,7 +79,8 @@ func lateness(d lock.Due) int { return map[bool]int{true: 1}[d.Kind == kindBackf
 const turn = 2 * stagger
 
 // takeTimers fires timers that are due while slots are free, first those that this replica asks first for. Of thousands
-// that are due at once, the other replicas begin with other ones. It deals with schedules in the same order.
+// that are due at once, the other replicas begin with other ones. Schedules come first: of their times the newest is
+// fired.
 func (t *dueTicks) takeTimers(ctx context.Context, dues []lock.Due) {
 	var ours, others, series []lock.Due
 	wait := time.Duration(0) // until the turns of all others are over
@@ -94,14 +95,23 @@ func (t *dueTicks) takeTimers(ctx context.Context, dues []lock.Due) {
 			others = append(others, d)
 		}
 	}
-	for _, d := range append(ours, others...) {
-		if d.Kind != lock.Series {
-			t.takeTimer(ctx, d)
-		} else if !t.leavesTimer(t.timerWake(d)) {
+	all := append(ours, others...)
+	for _, d := range all {
+		if d.Kind == lock.Series && !t.leavesTimer(t.timerWake(d)) {
 			series = append(series, d)
 		}
 	}
-	for _, d := range t.timers.spring(ctx, series) {
+	newer := map[string]bool{}
+	made := t.timers.spring(ctx, series)
+	for _, d := range made {
+		newer[service.SeriesJob(d.Job)] = true
+	}
+	for _, d := range all { // the time before a newer one is replaced by that
+		if d.Kind != lock.Series && !newer[service.SeriesJob(d.Job)] {
+			t.takeTimer(ctx, d)
+		}
+	}
+	for _, d := range made {
 		t.takeTimer(ctx, d)
 	}
 	if wait > 0 {

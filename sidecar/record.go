@@ -227,7 +227,7 @@ func (r *recorder) book(sp *spec, gaps string) {
 			e := service.Entry{Job: sp.Name, Outcome: g.Fate, Ended: r.clock.onRedis(r.clock.Now())}
 			if tick, one := g.Tick(); one { // it was a tick when Redis settled it, whatever the schedule says now
 				e.Count, e.First, e.Tick = 1, tick, tick
-			} else if e.Count, e.First, e.Tick = sp.series.within(g.From, g.To); e.Count == 0 {
+			} else if e.Count, e.First, e.Tick = sp.series.within(g.From, g.To, maxCount); e.Count == 0 {
 				continue
 			}
 			if g.Fate == lock.Missed {

@@ -49,9 +49,9 @@ const maxOlder = 100
 // maxCount bounds the counting of missed ticks: a day of a job every second.
 const maxCount = 86_400
 
-// within tells how many ticks lie in (from, to), at most maxCount, the first of them, and the last.
-func (s *series) within(from, to time.Time) (n int, first, last time.Time) {
-	for tick := s.schedule.Next(from); !tick.IsZero() && tick.Before(to) && n < maxCount; tick = s.schedule.Next(tick) {
+// within tells how many ticks lie in (from, to), at most so many, the first of them, and the last that is counted.
+func (s *series) within(from, to time.Time, most int) (n int, first, last time.Time) {
+	for tick := s.schedule.Next(from); !tick.IsZero() && tick.Before(to) && n < most; tick = s.schedule.Next(tick) {
 		if n == 0 {
 			first = tick
 		}

@@ -197,6 +197,27 @@ func TestATimerWithAScheduleWaitsNoLongerThanOthers(t *testing.T) {
 	})
 }
 
+// One time waited when all replicas went away, and a newer one has come since: whichever is claimed first is fired, and
+// that has to be the newer one.
+func TestOfATimeThatWaitedAndANewerOneTheNewerIsFired(t *testing.T) {
+	simulate(t, "maxRunning: 1"+noJobs, func(w *world) {
+		r := w.replica(50 * time.Second)
+		w.at(0)
+		w.setTimer("long", 0, "")
+		for i := range 20 {
+			w.repeat(fmt.Sprint("a", i), tenSeconds, "")
+		}
+		w.at(15 * time.Second)
+		r.disconnect(true)
+		w.at(2*time.Minute + 5*time.Second)
+		w.replica(8 * time.Second).slots.setLimit(0)
+		w.at(2*time.Minute + 9*time.Second)
+		for i := range 20 {
+			w.firesAt(fmt.Sprint("timer:a", i), "2m0s")
+		}
+	})
+}
+
 // A time that has come is not lost when its timer is changed: it has the new request.
 func TestATimeOfATimerThatHasComeIsNotLostWhenTheTimerIsSetAnew(t *testing.T) {
 	simulate(t, noJobs, func(w *world) {
@@ -278,7 +299,7 @@ func TestTimesOfATimerThatWereMadeDueAreNotMissed(t *testing.T) {
 		timer, err := config.ParseTimer("a", source, time.Now())
 		w.must(err)
 		read := service.Series{Of: lock.Due{Job: "timer:a", Tick: w.origin().Add(10 * time.Second)}, Newest: w.origin().Add(30 * time.Second)}
-		for second, want := range map[int]int{45: 0, 65: 2} {
+		for second, want := range map[int]int{45: 0, 65: 2, 86_400: maxMissed} {
 			p := springAt(read, timer, w.origin().Add(time.Duration(second)*time.Second))
 			if p.Missed.Count != want {
 				t.Errorf("at %d s %d are missed, want %d", second, p.Missed.Count, want)

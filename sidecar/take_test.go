@@ -135,7 +135,7 @@ func TestMissedTicksAreCountedWithinABound(t *testing.T) {
 		to   time.Duration
 		want int
 	}{{time.Second, 0}, {2 * time.Second, 1}, {time.Minute, 59}, {365 * 24 * time.Hour, maxCount}} {
-		if got, _, _ := j.spec.series.within(midnight, midnight.Add(c.to)); got != c.want {
+		if got, _, _ := j.spec.series.within(midnight, midnight.Add(c.to), maxCount); got != c.want {
 			t.Errorf("between midnight and +%s there are %d ticks, want %d", c.to, got, c.want)
 		}
 	}

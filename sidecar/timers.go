@@ -31,6 +31,9 @@ const maxRead = 16 * timersAtOnce
 // maxUndecodable bounds how many members of another version, which this one cannot decode, a look reads past.
 const maxUndecodable = 1000
 
+// maxMissed bounds the counting of the missed times of a timer: thousands may have missed a day of seconds.
+const maxMissed = 1000
+
 // noMoreTicks is a timer's schedule: it has no tick after the one that is due.
 var noMoreTicks = func() *schedule.Schedule {
 	s, err := schedule.Parse("@at 1970-01-01T00:00:00Z", schedule.Options{TimeZone: "UTC"})
@@ -166,7 +169,10 @@ func springAt(r service.Series, timer *config.Timer, now time.Time) service.Spri
 		p.Tick = newestOf(p.Tick, timer.Repeats.Last(now))
 		p.Next = timer.Next(p.Tick)
 		p.Missed = service.Entry{Job: r.Of.Job, Outcome: lock.Missed, Ended: now}
-		p.Missed.Count, p.Missed.First, p.Missed.Tick = ticks.within(newestOf(r.Of.Tick, r.Newest), p.Tick)
+		p.Missed.Count, p.Missed.First, p.Missed.Tick = ticks.within(newestOf(r.Of.Tick, r.Newest), p.Tick, maxMissed)
+		if p.Missed.Count == maxMissed {
+			p.Missed.Tick = timer.Repeats.Last(p.Tick.Add(-1))
+		}
 		if r.Of.Tick.After(r.Newest) { // it was not made due; an older schedule may have had it
 			p.Missed.Count++
 			p.Missed.First, p.Missed.Tick = r.Of.Tick, newestOf(r.Of.Tick, p.Missed.Tick)

@@ -56,7 +56,7 @@ var teeth = []tooth{
 		{"lock/extend.lua", "if not record or owner and owner ~= uuid then return {'LOST', now} end", ""},
 	}},
 	{"DEL without compare", "4: a foreign lock", "", []edit{
-		{"lock/release.lua", "if lock == ARGV[i] and not redis.call('HGET', KEYS[n + i], 'r:' .. lock) then", "if true then"},
+		{"lock/release.lua", "if lock == ARGV[i] and not redis.pcall('HGET', KEYS[n + i], 'r:' .. lock) then", "if true then"},
 	}},
 	{"keep the grace of a command whose lock is lost meanwhile", "3: gone", ignoresTheEnd, []edit{
 		{"sidecar/execute/command/command.go", "case r.Lasts != nil && !r.Lasts(0):", "case !BROKEN && r.Lasts != nil && !r.Lasts(0):"},

@@ -66,7 +66,7 @@ func TestEachTimeOfAScheduleIsATimerOfItsOwn(t *testing.T) {
 		if n := w.Admin.Exists(w.Context(), redisworld.TimerKey+service.TimerID(dues[i].Job)).Val(); n != 0 || len(w.Dues()) != 0 {
 			w.Errorf("after the run: %s", w.Dump())
 		}
-		// For ten minutes its times are known. Afterwards they have passed.
+		// For a day its times are known. Afterwards they have passed.
 		a.SetsSeries("x", first, "three", first, true)
 		a.Springs(time.Time{}, service.SprungPast)
 		if ok, err := a.Service.DeleteTimer(w.Context(), "x"); ok || err != nil {

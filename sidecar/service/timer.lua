@@ -12,7 +12,7 @@
 -- The entry is '<due> <copy that set it> <1 if there was none> <source>'. The timer waits while the member that these make is
 -- due; after that, a replica is dealing with it. The member is new at every enqueue, as every other is. A timer leaves for a day
 -- 'fired - <copy that set it> <1 ..>' (see settle), or for ten minutes 'deleted <request that did so> <copy that set it> <1 ..> <newest>'
--- (for a day when its schedule has ended). The field `bytes` of the ledger is how many bytes the sources of all entries have.
+-- (for a day if its schedule had times that came). The field `bytes` of the ledger is how many bytes the sources of all entries have.
 -- With a schedule the entry is 'series <newest> <due> ..', and waits until it ends: spring makes each of its times due as a timer of its
 -- own, '<id>@<time>', which leaves nothing when it has run. <newest> is the last one (0 = none): no time up to it is made due again.
 local timer, due, ledger = KEYS[1], KEYS[2], KEYS[3]
@@ -42,7 +42,7 @@ if now > tonumber(ARGV[4]) then return {'STALE', now, 0} end
 if verb == 'delete' then
   if not waits then return {'NONE', now, tonumber(newest)} end
   redis.call('ZREM', due, member(before, setAt, setBy))    -- first: it is not refused when Redis' memory is full
-  redis.call('SET', timer, 'deleted ' .. request(copy) .. ' ' .. setBy .. ' ' .. new .. ' ' .. newest, 'PX', 600000)
+  redis.call('SET', timer, 'deleted ' .. request(copy) .. ' ' .. setBy .. ' ' .. new .. ' ' .. newest, 'PX', newest == '0' and 600000 or 86400000)
   weigh(-#setTo)
   return {'DELETED', now, tonumber(newest)}
 end

@@ -35,7 +35,7 @@
 //   - Timers without a schedule come due behind the last time: what becomes of them then is in package model.
 //   - Requests of a run: package model shows that a claim, a handover and an end have their effect once.
 //   - Limits of timers, wrong clocks, failovers to older data, a member that is lost although its entry is not, and marks
-//     that end: of DELETE after ten minutes, of the end of a schedule after a day.
+//     that end: of DELETE, and of the end of a schedule, after a day.
 //   - The history itself, which Redis refuses when its memory is full. A time that was passed over may have another fate
 //     when a request sets the timer for it anew that was sent before it came.
 //
