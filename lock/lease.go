@@ -8,7 +8,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/solotick/solotick/internal/beat"
 	"github.com/solotick/solotick/internal/rds"
+
+	"github.com/google/uuid"
 )
 
 // Lease is the right to run one job for one tick, until its trust window ends.
@@ -152,4 +155,83 @@ func (l *Lease) wait(ctx context.Context, d time.Duration) (nudged, ok bool) {
 	case <-ctx.Done():
 		return false, false
 	}
+}
+
+// CheckLeases renews the kept leases of a job at once; with "", those of all jobs. A run whose lock Redis has lost, or
+// that a newer run replaces, then ends now, and not at its next renewal.
+func (s *Store) CheckLeases(job string) { s.kept.nudge(job) }
+
+// keepers are the leases that are being kept, so that other goroutines can reach their keepers.
+type keepers struct {
+	mu     sync.Mutex
+	leases map[*Lease]*keeper
+}
+
+// keeper keeps one lease. Most runs have ended before their lease has to be extended, so it begins when there is
+// something to do.
+type keeper struct {
+	keep  func()
+	begin *time.Timer
+}
+
+// add has keep begin in a goroutine after a wait, or with the first nudge. It returns a function that removes the lease
+// and reports whether keep has begun. If it has not, it never will.
+func (k *keepers) add(l *Lease, wait time.Duration, keep func()) (begun func() bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.leases == nil {
+		k.leases = map[*Lease]*keeper{}
+	}
+	begin := time.AfterFunc(wait, keep)
+	k.leases[l] = &keeper{keep, begin}
+	return func() bool {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		delete(k.leases, l)
+		return !begin.Stop()
+	}
+}
+
+// has reports whether the lease of a run is being kept.
+func (k *keepers) has(run string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for l := range k.leases {
+		if l.claim.Run == run {
+			return true
+		}
+	}
+	return false
+}
+
+// nudge has the keepers of a job ask Redis at once; with "", those of all jobs.
+func (k *keepers) nudge(job string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for l, kept := range k.leases {
+		if job == "" || l.claim.Job == job {
+			beat.Kick(l.nudged)
+			if kept.begin.Stop() {
+				go kept.keep()
+			}
+		}
+	}
+}
+
+// nodeDigits is the length of the last part of a UUID, its node.
+const nodeDigits = 12
+
+// NewRun returns a random UUID for a run of the process that has this UUID; "" = of no process in particular. The node
+// of the run is that of its process. So the run alone tells its process, and Redis keeps nothing more for it.
+func NewRun(process string) string {
+	run, node := uuid.NewString(), Node(process)
+	return run[:len(run)-len(node)] + node
+}
+
+// Node returns the node of the UUID of a process or a run; "" if that is no UUID.
+func Node(id string) string {
+	if uuid.Validate(id) != nil {
+		return ""
+	}
+	return id[len(id)-nodeDigits:]
 }

@@ -178,10 +178,7 @@ func (t *timer) Reset(d time.Duration) bool {
 	t.at = c.Now().Add(d)
 	heap.Push(&c.timers, t)
 	if t.index == 0 {
-		select {
-		case c.kick <- struct{}{}:
-		default:
-		}
+		beat.Kick(c.kick)
 	}
 	return was
 }

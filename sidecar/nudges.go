@@ -3,6 +3,8 @@ package sidecar
 import (
 	"sync"
 	"time"
+
+	"github.com/solotick/solotick/internal/beat"
 )
 
 // nudges make the looker look before its time. Looks, fires, reloads and messages of other replicas use them.
@@ -19,12 +21,7 @@ func newNudges() *nudges {
 }
 
 // nudge has the looker look at once.
-func (n *nudges) nudge() {
-	select {
-	case n.nudged <- struct{}{}:
-	default: // it is about to look
-	}
-}
+func (n *nudges) nudge() { beat.Kick(n.nudged) }
 
 // nudgeIn has the looker look after d.
 func (n *nudges) nudgeIn(d time.Duration) {

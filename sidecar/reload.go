@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/internal/beat"
 )
 
 // Reload puts another table in force. It prepares everything before it touches a job at work. Jobs with the same
@@ -109,10 +110,7 @@ func (s *Sidecar) swapJobs(t *config.Table) error {
 	}
 	s.table.Store(t)
 	s.slots.setLimit(t.MaxRunning)
-	select {
-	case s.newTable <- struct{}{}:
-	default: // it is about to look
-	}
+	beat.Kick(s.newTable)
 	s.looker.nudges.nudge() // so that Redis is told of new jobs now
 	if s.cron.started() {
 		s.logSwap(t, before, next, made)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/internal/beat"
 	"github.com/solotick/solotick/sidecar"
 )
 
@@ -33,12 +34,7 @@ func (a *app) reloadWhenTold(ctx context.Context, background *sync.WaitGroup, s 
 	signal.Notify(told, syscall.SIGHUP)
 	changed := make(chan struct{}, 1)
 	background.Go(func() {
-		config.Watch(ctx, a.config, lookAtTable, func() {
-			select {
-			case changed <- struct{}{}:
-			default: // a reload is pending already
-			}
-		})
+		config.Watch(ctx, a.config, lookAtTable, func() { beat.Kick(changed) })
 	})
 	background.Go(func() {
 		defer signal.Stop(told)

@@ -29,3 +29,11 @@ func Near(now time.Time, d time.Duration) time.Duration {
 	}
 	return d
 }
+
+// Kick puts an element into a channel that has room for one. If one is there, its reader is about to be woken anyway.
+func Kick(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}

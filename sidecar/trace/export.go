@@ -83,10 +83,7 @@ func (e *Exporter) Record(s Span) {
 	}
 	e.waiting = append(e.waiting, s)
 	if len(e.waiting) >= mostAtOnce {
-		select {
-		case e.full <- struct{}{}:
-		default: // Run knows
-		}
+		beat.Kick(e.full)
 	}
 }
 
