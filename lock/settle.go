@@ -183,14 +183,11 @@ func (how *settlement) rest(ago time.Duration) []any {
 	if how.verb == "finish" && ago == 0 && !e.Failed && how.again == "" && !e.Again {
 		return nil
 	}
-	failed, again := "", 0
+	failed := ""
 	if e.Failed {
 		failed = "failed"
 	}
-	if e.Again {
-		again = 1
-	}
-	return []any{how.leaseEnd, how.compared, ago.Milliseconds(), failed, how.again, how.wait.Milliseconds(), again}
+	return []any{how.leaseEnd, how.compared, ago.Milliseconds(), failed, how.again, how.wait.Milliseconds(), e.Again}
 }
 
 // settled reads the answer of settle.lua.

@@ -21,9 +21,6 @@ type Running struct {
 	leaseEnd int64 // Redis' milliseconds; only ever compared with itself
 }
 
-// LeaseEnd is when the lease ends unless it is renewed, by Redis' clock.
-func (r Running) LeaseEnd() time.Time { return rds.FromMillis(r.leaseEnd) }
-
 // Renewed tells when a lease of length ttl was last renewed, by Redis' clock of that moment.
 func (r Running) Renewed(ttl time.Duration) time.Time { return rds.FromMillis(r.leaseEnd).Add(-ttl) }
 

@@ -109,14 +109,8 @@ func (e *ended) cutShort() bool {
 // context.
 func endedBy(r execute.Result, cause error) outcome {
 	switch r.Status {
-	case execute.Succeeded:
-		return succeeded
-	case execute.Declined:
-		return declined
-	case execute.Observed:
-		return observed
-	case execute.Interrupted:
-		return wasInterrupted
+	case execute.Succeeded, execute.Declined, execute.Observed, execute.Interrupted: // these have the same words
+		return outcome(r.Status)
 	case execute.Canceled:
 		return outcomeOf(cause)
 	}

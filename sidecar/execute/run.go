@@ -51,27 +51,19 @@ func (r Run) Begun() {
 }
 
 // Status is how an attempt ended.
-type Status int
+type Status string
 
 const (
-	Succeeded   Status = iota + 1 // a success code, or exit code 0
-	Failed                        // a clear failure, or no clear answer: it may have run, and Err says so
-	Declined                      // the app answered 409: it says that it runs already
-	NotStarted                    // it certainly never began
-	Observed                      // nothing was called, since the table or a flag says so
-	Interrupted                   // the app had accepted the run, and then sent no heartbeat, or stopped before the end
-	Canceled                      // the context ended first; context.Cause says why
+	Succeeded   Status = "succeeded"   // a success code, or exit code 0
+	Failed      Status = "failed"      // a clear failure, or no clear answer: it may have run, and Err says so
+	Declined    Status = "declined"    // the app answered 409: it says that it runs already
+	NotStarted  Status = "not_started" // it certainly never began
+	Observed    Status = "observed"    // nothing was called, since the table or a flag says so
+	Interrupted Status = "interrupted" // the app had accepted the run, and was silent then, or stopped before the end
+	Canceled    Status = "canceled"    // the context ended first; context.Cause says why
 )
 
-var statusWords = map[Status]string{Succeeded: "succeeded", Failed: "failed", Declined: "declined",
-	NotStarted: "not_started", Observed: "observed", Interrupted: "interrupted", Canceled: "canceled"}
-
-func (s Status) String() string {
-	if word, ok := statusWords[s]; ok {
-		return word
-	}
-	return "status(" + strconv.Itoa(int(s)) + ")"
-}
+func (s Status) String() string { return string(s) }
 
 // Result is the result of an attempt.
 type Result struct {

@@ -94,10 +94,10 @@ func TestAKeyOfItsOwnStandsBehindTheTick(t *testing.T) {
 
 func TestEveryStatusHasAName(t *testing.T) {
 	names := map[string]bool{}
-	for s := Succeeded; s <= Canceled; s++ {
+	for _, s := range []Status{Succeeded, Failed, Declined, NotStarted, Observed, Interrupted, Canceled} {
 		names[s.String()] = true
 	}
-	if len(names) != 7 || names["status(0)"] || Status(0).String() != "status(0)" {
+	if len(names) != 7 || names[""] {
 		t.Errorf("names: %v", names)
 	}
 }
