@@ -16,7 +16,8 @@
 //   - A process that dies between its claim and the start of the job loses the tick. The replica that takes the run
 //     over records it as interrupted. The alternative would be to fire some ticks twice.
 //   - A new ledger has missed nothing: it refuses ticks up to a second after it was made.
-//   - A tick that was handed on, and any timer, only runs if some process reads the due set. [Locker] does not read it.
+//   - A tick that was handed on, and any timer, only runs if some process reads the due set. Package gocronlock does
+//     not read it.
 //
 // # Why a claim beside the lock
 //

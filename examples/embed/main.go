@@ -3,10 +3,10 @@
 //	go run ./examples/embed                                              # two schedulers over an embedded Redis
 //	REDIS_URL=redis://127.0.0.1:6379/0 go run ./examples/embed -for 30s  # start it twice, or on two machines
 //
-// Two gocron schedulers, as in two processes, run the job "report" every two seconds; gocron's Locker is [lock.Locker],
-// and each tick is fired by one of the two. Beside it the job "invoices" takes its ticks without a scheduler: Acquire,
-// Keep, Finish. It is the better way where a job has to know that it lost its lock (the context ends) or hands a
-// fencing token on.
+// Two gocron schedulers, as in two processes, run the job "report" every two seconds. gocron's Locker is that of
+// [gocronlock], and each tick is fired by one of the two. Beside it the job "invoices" takes its ticks without a
+// scheduler: Acquire, Keep, Finish. It is the better way where a job has to know that it lost its lock (the context
+// ends) or hands a fencing token on.
 //
 // The embedded Redis (miniredis) lives and dies with this process: good for trying out, and good for nothing else.
 package main
@@ -27,6 +27,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/solotick/solotick/lock"
+	"github.com/solotick/solotick/lock/gocronlock"
 )
 
 const (
@@ -96,7 +97,7 @@ func replica(ctx context.Context, url, name string, out *printer) error {
 
 // schedule is the first way: gocron decides when, the Locker who.
 func schedule(ctx context.Context, store *lock.Store, name string, out *printer) (stop func() error, err error) {
-	locker := &lock.Locker{
+	locker := &gocronlock.Locker{
 		Store:       store,
 		TickOf:      func(_ string, now time.Time) time.Time { return now.Round(period) },
 		TTL:         ttl,

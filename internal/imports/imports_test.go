@@ -69,7 +69,8 @@ var rules = []rule{
 var allowed = map[string][]string{
 	"config":                  {"config/schedule", "config/strict", "internal/beat"},
 	"internal/instance":       {"internal/file"},
-	"lock":                    {"internal/rds", "internal/beat"},       // the one way to Redis, and how all wait
+	"lock":                    {"internal/rds", "internal/beat"}, // the one way to Redis, and how all wait
+	"lock/gocronlock":         {"lock"},
 	"sidecar/service":         {"github.com/redis/go-redis/v9"},        // whose pipelines it reads with
 	"sidecar/execute/call":    {"sidecar/execute", "sidecar/callback"}, // the contract that both of them keep; runs that apps end
 	"sidecar/execute/command": {"sidecar/execute"},
