@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -135,7 +136,9 @@ func next(jobs []config.Job, after, end time.Time, n int) ([]tickJSON, error) {
 			rows = append(rows, tickJSON{j.Name, at.UTC().Format(time.RFC3339), at.In(zone)})
 		}
 	}
-	slices.SortFunc(rows, func(a, b tickJSON) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.Job, b.Job)) })
+	sort.Slice(rows, func(i, j int) bool {
+		return cmp.Or(rows[i].at.Compare(rows[j].at), cmp.Compare(rows[i].Job, rows[j].Job)) < 0
+	})
 	return rows, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/bits"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 )
@@ -90,7 +91,7 @@ func (s *Days) Empty() bool { return len(s.spans) == 0 && s.cron == nil }
 // joined sorts spans, and joins those that overlap or follow each other.
 func joined(spans []Span) []Span {
 	spans = slices.Clone(spans)
-	slices.SortFunc(spans, func(a, b Span) int { return cmp.Compare(a.From, b.From) })
+	sort.Slice(spans, func(i, j int) bool { return spans[i].From < spans[j].From })
 	var out []Span
 	for _, s := range spans {
 		if n := len(out) - 1; n >= 0 && s.From <= out[n].To+1 {

@@ -60,9 +60,8 @@ func ReadOwn(path string, limit int64) ([]byte, error) {
 	return data, err
 }
 
-type opener func(path string, flag int, mode fs.FileMode) (*os.File, error)
-
-func read(open opener, path string, limit int64) (data []byte, changed time.Time, err error) {
+func read(open func(string, int, fs.FileMode) (*os.File, error), path string,
+	limit int64) (data []byte, changed time.Time, err error) {
 	f, err := open(path, os.O_RDONLY, 0)
 	if err != nil {
 		return nil, changed, err

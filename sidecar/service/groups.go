@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 	"time"
@@ -57,7 +58,9 @@ func (s *Store) GroupTimers(ctx context.Context, group string, limit int) (found
 			members = slices.DeleteFunc(members, func(d lock.Due) bool { return d.Tick.After(found[limit-1].At) })
 		}
 		found, err = s.addWaiting(ctx, found, members, math.MaxInt)
-		slices.SortFunc(found, func(a, b TimerState) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.ID, b.ID)) })
+		sort.Slice(found, func(i, j int) bool {
+			return cmp.Or(found[i].At.Compare(found[j].At), cmp.Compare(found[i].ID, found[j].ID)) < 0
+		})
 		found = found[:min(len(found), max(limit, 0))]
 		return err
 	})

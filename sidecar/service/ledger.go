@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -118,7 +118,7 @@ func (s *Store) States(ctx context.Context, jobs []string) (map[string]Ledger, e
 		}
 		l := readLedger(job, ledger.Val(), now)
 		l.Running, l.Waiting = live[job], waiting[job]
-		slices.SortStableFunc(l.Running, func(a, b RunState) int { return a.Since.Compare(b.Since) })
+		sort.SliceStable(l.Running, func(i, j int) bool { return l.Running[i].Since.Before(l.Running[j].Since) })
 		for _, b := range l.Behind {
 			if b.Waits {
 				l.Waiting = append(l.Waiting, lock.Due{Tick: b.Tick, Job: job, Kind: "catchup", Attempt: 1})

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -128,7 +129,7 @@ func (l *Look) ByNeed() []config.Job {
 	for _, j := range jobs {
 		rank[j.Name] = slices.Index(healths, l.Health(j))
 	}
-	slices.SortStableFunc(jobs, func(a, b config.Job) int { return rank[a.Name] - rank[b.Name] })
+	sort.SliceStable(jobs, func(i, j int) bool { return rank[jobs[i].Name] < rank[jobs[j].Name] })
 	return jobs
 }
 
