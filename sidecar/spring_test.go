@@ -299,7 +299,7 @@ func TestTimesOfATimerThatWereMadeDueAreNotMissed(t *testing.T) {
 		timer, err := config.ParseTimer("a", source, time.Now())
 		w.must(err)
 		read := service.Series{Of: lock.Due{Job: "timer:a", Tick: w.origin().Add(10 * time.Second)}, Newest: w.origin().Add(30 * time.Second)}
-		for second, want := range map[int]int{45: 0, 65: 2, 86_400: maxMissed} {
+		for second, want := range map[int]int{45: 0, 65: 2, 200_000: maxMissed} {
 			p := springAt(read, timer, w.origin().Add(time.Duration(second)*time.Second))
 			if p.Missed.Count != want {
 				t.Errorf("at %d s %d are missed, want %d", second, p.Missed.Count, want)

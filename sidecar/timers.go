@@ -31,8 +31,9 @@ const maxRead = 16 * timersAtOnce
 // maxUndecodable bounds how many members of another version, which this one cannot decode, a look reads past.
 const maxUndecodable = 1000
 
-// maxMissed bounds the counting of the missed times of a timer: thousands may have missed a day of seconds.
-const maxMissed = 1000
+// maxMissed bounds the counting of the missed times of a timer: a thousand may have missed a day of seconds, and the
+// looker counts for two seconds then.
+const maxMissed = 10_000
 
 // noMoreTicks is a timer's schedule: it has no tick after the one that is due.
 var noMoreTicks = func() *schedule.Schedule {
