@@ -336,7 +336,7 @@ func setBatches(callers *http.Client, apis []string, prefix string, n int, sourc
 		}
 		body.Bytes()[0] = '['
 		body.WriteByte(']')
-		url := "http://" + apis[batch%len(apis)] + "/v1/timers:batch"
+		url := "http://" + apis[batch%len(apis)] + "/v1/timers"
 		text, err := request(callers, http.MethodPost, url, http.StatusOK, body.Bytes())
 		if err == nil && bytes.Count(text, []byte(`"result":"set"`)) != service.MaxTimerBatch {
 			err = errors.New("not all are set")

@@ -177,7 +177,7 @@ func TestImpossibleNamesAreTheRequestsFault(t *testing.T) {
 
 func TestEachTimerOfABatchIsAnsweredAsIfItCameAlone(t *testing.T) {
 	w := newWorld(t)
-	const path, shown = "/v1/timers:batch", `"at": "2027-03-28T08:00:00.000Z"`
+	const path, shown = "/v1/timers", `"at": "2027-03-28T08:00:00.000Z"`
 	timer := func(id, more string) string {
 		return `{"id": "` + id + `", "at": "2027-03-28T08:00:00Z", ` + more + target + `}`
 	}
@@ -222,7 +222,7 @@ func TestEachTimerOfABatchIsAnsweredAsIfItCameAlone(t *testing.T) {
 
 func TestABatchOfTimersIsBounded(t *testing.T) {
 	w := newWorld(t)
-	const path = "/v1/timers:batch"
+	const path = "/v1/timers"
 	batch := func(n int) string {
 		var b strings.Builder
 		for i := range n {
@@ -280,7 +280,7 @@ func TestSecretsOfTimersAreNotTold(t *testing.T) {
 		{"PUT", "/v1/timers/g.each", `{"schedule": "0 9 * * *", ` + target + `}`}, {"GET", "/v1/timers?group=g", ""}, {"DELETE", "/v1/timers?group=g", ""},
 		{"PUT", "/v1/timers/each", `{"schedule": "0 9 * * *", ` + target + `}`}, {"GET", "/v1/jobs", ""}, {"GET", "/v1/status", ""},
 		{"PUT", "/v1/timers/each", `{"schedule": "0 9 * * *", "hunter2" ` + target + `}`}, {"PUT", "/v1/timers/each", `{"schedule": "nonsense", ` + target + `}`},
-		{"POST", "/v1/timers:batch", `[{"id": "hunter", "after": "never", ` + target + `}, {"id": "b", "after": "1h", ` + target + `}]`},
+		{"POST", "/v1/timers", `[{"id": "hunter", "after": "never", ` + target + `}, {"id": "b", "after": "1h", ` + target + `}]`},
 		{"PUT", "/v1/timers/one", `{"after": "never", ` + target + `}`}, {"PUT", "/v1/timers/one", `{"after": "1h", "http": {"url": "http://u:hunter2@10.0.0.1/"}}`},
 	} {
 		told.WriteString(w.ask(c[0], c[1], c[2]).Body.String())
