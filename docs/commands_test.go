@@ -349,6 +349,7 @@ var variable = []struct {
 	{regexp.MustCompile(`[-+]?\b(\d+(\.\d+)? ?(ms|µs|days?|d|h|m|s) ?)+\b`), "DURATION "},
 	{regexp.MustCompile(`\b[a-z][-a-z0-9]*@[-A-Za-z0-9.]+`), "WHO"},
 	{regexp.MustCompile(`\bbilling-[1-3]\b`), "REPLICA"}, // any of them may have run the job
+	{regexp.MustCompile(`^[1-9]\d*$`), "COUNT"},
 	{regexp.MustCompile(`\s+`), " "},
 }
 

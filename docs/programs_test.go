@@ -28,6 +28,9 @@ func runs(simple [][]string) bool {
 		if to := slices.Index(words, ">"); to > 0 && (to+1 == len(words) || !harmless.MatchString(words[to+1])) {
 			return true
 		}
+		if words[0] == "xargs" && len(words) > 1 {
+			words = words[1:]
+		}
 		return !slices.Contains(runnable, words[0]) && !(words[0] == "kubectl" && len(simple) > 1) // the stand-in, before a pipe
 	})
 }

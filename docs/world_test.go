@@ -241,17 +241,23 @@ func (w *world) await(what string, so func() bool) {
 
 // close ends the replicas of a page, and forgets what they left in Redis.
 func (w *world) close() {
-	for _, r := range w.replicas {
-		if err := r.interrupt(); err != nil {
-			w.t.Errorf("%v\n%s", err, r.said())
-		}
-	}
+	w.end()
 	w.app.unready.Store(false)
 	w.app.fails.Store(false)
 	w.app.slow.Store(false)
 	if out, err := exec.Command("redis-cli", "FLUSHALL").CombinedOutput(); err != nil {
 		w.t.Errorf("redis-cli FLUSHALL: %v: %s", err, out)
 	}
+}
+
+// end ends the replicas of a page.
+func (w *world) end() {
+	for _, r := range w.replicas {
+		if err := r.interrupt(); err != nil {
+			w.t.Errorf("%v\n%s", err, r.said())
+		}
+	}
+	w.replicas = nil
 }
 
 // states are what a page can ask for with `<!-- given STATE -->`.
@@ -284,6 +290,10 @@ var states = map[string]func(w *world){
 		}
 		w.redis.kill()
 		w.await("a replica that misses Redis", func() bool { return strings.Contains(fetch("http://127.0.0.1:9747/metrics"), "solotick_redis_up 0") })
+	},
+	"ended": func(w *world) {
+		w.run()
+		w.end()
 	},
 	"Redis up": func(w *world) {
 		w.startRedis()

@@ -100,7 +100,7 @@ func examples(t *testing.T) (all map[string]example, shared []string) {
 
 func TestTheDocumentedJSONIsWhatIsPrinted(t *testing.T) {
 	all, shared := examples(t)
-	want := []string{"backfill", "cancel", "doctor", "drain", "events", "history", "next", "next --explain", "pause", "purge", "rerun", "resume", "status",
+	want := []string{"backfill", "cancel", "doctor", "drain", "events", "history", "next", "next --explain", "pause", "rerun", "resume", "status",
 		"timer list", "timer rm", "timer rm --group", "timer set", "trigger", "try", "validate", "version", "why"}
 	if got := slices.Sorted(maps.Keys(all)); !slices.Equal(got, want) {
 		t.Fatalf("the document has sections for %v, want %v", got, want)

@@ -30,7 +30,7 @@ func TestEveryRefusalHasTheExitCodeOfTheRule(t *testing.T) {
 	}
 }
 
-// A purge names the replicas that live, as they are written in Redis.
+// A failure can name what is written in Redis, such as a replica.
 func TestAFailureHasNoControlCharacters(t *testing.T) {
 	var out strings.Builder
 	(&failure{err: errors.New("live replicas: a\x1b[2J\nhint: b\r"), hint: "c\u009bm"}).tell(&out)

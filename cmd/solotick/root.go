@@ -99,7 +99,7 @@ of each job is fired by exactly one replica.`,
 	// These work without a table.
 	for _, c := range []*cobra.Command{a.statusCommand(), a.whyCommand(), a.historyCommand(), a.eventsCommand(),
 		a.triggerCommand(), a.rerunCommand(), a.cancelCommand(), a.pauseCommand(), a.resumeCommand(),
-		a.timerCommand(), a.doctorCommand(), a.purgeCommand()} {
+		a.timerCommand(), a.doctorCommand()} {
 		c.PersistentFlags().StringVar(&a.service, "service", "",
 			"`name` of the service, instead of a table; needs --redis")
 		root.AddCommand(a.tableFlag(a.redisFlag(c)))

@@ -12,7 +12,7 @@ import (
 func TestEachVerbHasTheFlagsThatItUses(t *testing.T) {
 	const operator = "config redis service"
 	want := map[string]string{
-		"run": "config redis replica log-format log-level", "validate": "config", "next": "config", "drain": "config", "claim": "config", "try": "config replica", "purge": operator, "doctor": operator, "backfill": "config redis",
+		"run": "config redis replica log-format log-level", "validate": "config", "next": "config", "drain": "config", "claim": "config", "try": "config replica", "doctor": operator, "backfill": "config redis",
 		"history": operator + " replica", "status": operator, "why": operator, "events": operator, "trigger": operator, "rerun": operator, "cancel": operator,
 		"pause": operator, "resume": operator, "timer": operator, "job": operator,
 	}

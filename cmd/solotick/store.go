@@ -145,7 +145,6 @@ var remedies = map[service.Kind]struct {
 	service.Taken:        {exitProblem, ""},
 	service.NoTimer:      {exitProblem, "solotick history " + service.TimerJob("{}") + " shows whether it has fired"},
 	service.Partial:      {exitCannot, "name the jobs, or give the table with -c"},
-	service.Alive:        {exitProblem, "end the replicas first; --force removes the keys all the same"},
 	service.Unregistered: {exitCannot, "a replica registers its jobs as it starts: solotick status shows the replicas"},
 	service.Unanswered:   {exitCannot, "it may have been done or not: check with solotick status"},
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/internal/testing/redistest"
 	"github.com/solotick/solotick/sidecar/service"
 )
 
@@ -69,5 +70,26 @@ func TestAnImportGoesOnToTheEndUnlessRedisIsOfNoUse(t *testing.T) {
 		if err := (&app{out: io.Discard, err: io.Discard}).importTimers(t.Context(), op, file); !errors.As(err, &f) || f.code != exitCannot || !strings.Contains(err.Error(), words) {
 			t.Errorf("%s: %v", file, err)
 		}
+	}
+}
+
+// TestAnExportNeedsTheRightToScan, which docs/redis.md does not give to replicas.
+func TestAnExportNeedsTheRightToScan(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t, aclUser(t, "")...)
+	export := func() (code int, said string) {
+		var out, errs strings.Builder
+		url := fmt.Sprintf("redis://solotick:canary@%s/0", server.Addr())
+		code = commandLine([]string{"timer", "export", "--service", "billing", "--redis", url}, &out, &errs)
+		return code, errs.String()
+	}
+	if code, said := export(); code != exitCannot || !strings.Contains(said, "'scan'") {
+		t.Errorf("without it: exit %d\n%s", code, said)
+	}
+	if answer, err := server.Ask("ACL SETUSER solotick +scan"); err != nil || answer != "+OK" {
+		t.Fatal(answer, err)
+	}
+	if code, said := export(); code != 0 {
+		t.Errorf("with it: exit %d\n%s", code, said)
 	}
 }

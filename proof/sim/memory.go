@@ -20,7 +20,7 @@ const (
 
 // writes are the commands that change data, of those that the product uses; true: they may need memory for that.
 var writes = map[string]bool{"SET": true, "HSET": true, "ZADD": true, "XADD": true, "HINCRBY": true, "INCR": true,
-	"DEL": false, "HDEL": false, "ZREM": false, "PEXPIRE": false, "EXPIRE": false, "UNLINK": false}
+	"DEL": false, "HDEL": false, "ZREM": false, "PEXPIRE": false, "EXPIRE": false}
 
 // denied answers a command that Redis does not run in its state, as Redis 7 does: a script is broken off by the first
 // write that is denied, except when it has written something before. The store is locked.

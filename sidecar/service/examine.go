@@ -307,7 +307,8 @@ func (x *examination) keyspace(ctx context.Context) {
 		x.failed("keyspace", err)
 		return
 	}
-	x.fine("keyspace", "%s of Solotick live here", text.Plural(len(alive(all, now)), "replica"))
+	all = slices.DeleteFunc(all, func(r Replica) bool { return now.Sub(r.Seen) > HeartbeatTimeout })
+	x.fine("keyspace", "%s of Solotick live here", text.Plural(len(all), "replica"))
 }
 
 // short writes a duration for people.

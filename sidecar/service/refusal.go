@@ -30,7 +30,6 @@ const (
 	EveryReplica             // a job with this guarantee cannot be run by request
 	OtherWay                 // the app asks for the job's ticks by itself, or none can
 	Partial                  // the table at hand does not tell all that the request needs
-	Alive                    // a replica of the service lives
 )
 
 // Refusal is the error of every request that an Operator refuses or cannot fulfil.

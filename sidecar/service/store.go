@@ -61,6 +61,34 @@ func onServer[T any](ctx context.Context, s *Store,
 	return ask(ctx, rdb)
 }
 
+// scanned is about how many keys or members Redis looks at for one step of a scan. Other clients wait for that long.
+const scanned = 1000
+
+// eachKeys calls what for the service's keys with a prefix, some at a time. In a Cluster it scans the master of their
+// slot, and no other server. A key that is there all the time comes at least once, and can come again.
+func (s *Store) eachKeys(ctx context.Context, prefix string, what func(keys []string) error) error {
+	return s.eachStep(ctx, func(ctx context.Context, rdb redis.UniversalClient, cursor uint64) *redis.ScanCmd {
+		return rdb.Scan(ctx, cursor, prefix+"*", scanned)
+	}, what)
+}
+
+// eachStep calls what for each part of the answer to a scan.
+func (s *Store) eachStep(ctx context.Context, step func(context.Context, redis.UniversalClient, uint64) *redis.ScanCmd,
+	what func(found []string) error) error {
+	for cursor := uint64(0); ; {
+		found, err := onServer(ctx, s, func(ctx context.Context, rdb redis.UniversalClient) (page []string, err error) {
+			page, cursor, err = step(ctx, rdb, cursor).Result()
+			return page, err
+		})
+		if err == nil {
+			err = what(found)
+		}
+		if err != nil || cursor == 0 {
+			return err
+		}
+	}
+}
+
 // pipelined asks for Redis' time, and in the same round trip for what is added to the pipeline.
 func (s *Store) pipelined(ctx context.Context, add func(redis.Pipeliner)) (time.Time, error) {
 	return onServer(ctx, s, func(ctx context.Context, rdb redis.UniversalClient) (time.Time, error) {

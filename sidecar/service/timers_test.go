@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/solotick/solotick/internal/testing/lossy"
+	"github.com/solotick/solotick/internal/testing/redistest"
 	"github.com/solotick/solotick/internal/testing/redisworld"
 	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/service"
@@ -154,6 +155,11 @@ func TestEveryTimerThatWaitsIsRead(t *testing.T) {
 			want[fmt.Sprint("n", i)] = "n"
 			a.Sets(fmt.Sprint("n", i), w.Now().Add(time.Minute), "n", true)
 		}
+		var others []any
+		for i := range 2500 { // more than one step of the scan
+			others = append(others, fmt.Sprint("other:", i), "")
+		}
+		w.Must(w.Admin.MSet(w.Context(), others...).Err())
 		read := func() error {
 			got := map[string]string{}
 			err := a.Service.EachTimer(w.Context(), func(id string, source []byte) error {
@@ -176,6 +182,38 @@ func TestEveryTimerThatWaitsIsRead(t *testing.T) {
 			w.Errorf("it went on after: %v", err)
 		}
 	})
+}
+
+func TestTheTimersAreReadFromTheMasterOfTheirSlot(t *testing.T) {
+	t.Parallel()
+	c := redistest.StartCluster(t, 3) // the second one has the slot of service c; a scan of no slot goes to the first
+	rdb := lock.NewClient(redis.UniversalOptions{Addrs: c.Addrs()}, 2*time.Second)
+	t.Cleanup(func() { _ = rdb.Close() })
+	s, err := service.New(rdb, "c", lock.Options{Timeout: 2 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := rdb.HSet(t.Context(), "solotick:{c}:job:@timers", "born", 1, "since", 1, "schedule", "", "tick", 1).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if made, err := s.SetTimer(t.Context(), "a", time.Now().Add(time.Hour), []byte("b")); made != service.TimerSet || err != nil {
+		t.Fatal(made, err)
+	}
+	var got []string
+	err = s.EachTimer(t.Context(), func(id string, source []byte) error {
+		got = append(got, id, string(source))
+		return nil
+	})
+	if !slices.Equal(got, []string{"a", "b"}) || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+	owner := c.Owner("{c}")
+	for _, m := range c.Masters {
+		answer, err := m.Ask("INFO commandstats")
+		if scans := strings.Contains(answer, "cmdstat_scan:"); err != nil || scans != (m == owner) {
+			t.Errorf("%s was scanned: %v, %v", m.Addr(), scans, err)
+		}
+	}
 }
 
 func TestTheFirstTimerNudgesIfItIsDueSoon(t *testing.T) {
