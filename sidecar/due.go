@@ -1,10 +1,10 @@
 package sidecar
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/solotick/solotick/lock"
@@ -51,7 +51,7 @@ func (t *dueTicks) fireDue(ctx context.Context, runs []lock.Running, dues []lock
 	if jobs < 0 {
 		jobs = len(dues)
 	}
-	slices.SortStableFunc(dues[:jobs], func(a, b lock.Due) int { return cmp.Compare(lateness(a), lateness(b)) })
+	sort.SliceStable(dues[:jobs], func(i, j int) bool { return lateness(dues[i]) < lateness(dues[j]) })
 	for _, d := range dues[:jobs] {
 		j := t.jobs()[d.Job]
 		sp := j.inForce()

@@ -260,13 +260,15 @@ func subscriber(client redis.UniversalClient) redis.UniversalClient {
 	switch c := client.(type) {
 	case *redis.Client:
 		if o := *c.Options(); o.StreamingCredentialsProvider != nil {
-			o.CredentialsProviderContext, o.StreamingCredentialsProvider = perConnect(o.StreamingCredentialsProvider), nil
+			o.CredentialsProviderContext = perConnect(o.StreamingCredentialsProvider)
+			o.StreamingCredentialsProvider = nil
 			o.MaxRetries = -1 // the client's options say 0 for it, which would mean 3 here
 			return redis.NewClient(&o)
 		}
 	case *redis.ClusterClient:
 		if o := *c.Options(); o.StreamingCredentialsProvider != nil {
-			o.CredentialsProviderContext, o.StreamingCredentialsProvider = perConnect(o.StreamingCredentialsProvider), nil
+			o.CredentialsProviderContext = perConnect(o.StreamingCredentialsProvider)
+			o.StreamingCredentialsProvider = nil
 			o.MaxRetries = -1
 			return redis.NewClusterClient(&o)
 		}

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/solotick/solotick/config"
@@ -107,8 +108,9 @@ func (l *Look) Skips(job string) []Skipped {
 			all = append(all, Skipped{k, r.Name})
 		}
 	}
-	newest := func(a, b Skipped) int { return cmp.Or(b.At.Compare(a.At), cmp.Compare(a.Replica, b.Replica)) }
-	slices.SortStableFunc(all, newest)
+	sort.SliceStable(all, func(i, j int) bool {
+		return cmp.Or(all[j].At.Compare(all[i].At), cmp.Compare(all[i].Replica, all[j].Replica)) < 0
+	})
 	return all
 }
 
