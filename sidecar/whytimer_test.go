@@ -24,7 +24,7 @@ func (w *world) saysOf(id string, at time.Duration, fate, want string) {
 		got, err := view.Explain(w.t.Context(), s, table, j, tick)
 		w.must(err)
 		if got.Text != want || got.Fate != fate || got.Job != "timer:"+id {
-			w.t.Errorf("at %s timer %s is told as %s: %s\nwant %s: %s", time.Now().Sub(w.origin()), id, got.Fate, got.Text, fate, want)
+			w.t.Errorf("at %s timer %s is told as %s: %s\nwant %s: %s", time.Since(w.origin()), id, got.Fate, got.Text, fate, want)
 		}
 	})
 }

@@ -308,38 +308,6 @@ func fatesOf(job string, entries []redis.XMessage) (rows []fate, ends []time.Tim
 // ofTimers reports whether a job is a timer's, which the table does not have.
 func ofTimers(job string) bool { return strings.HasPrefix(job, timerPrefix) }
 
-// repeat attacks a service with timers that have schedules.
-func repeat(t *testing.T, binary string) (*verdict, times) {
-	s := newSingle(t, "always")
-	through, end, err := proxied(s.server.Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(end)
-	w := prepare(t, binary, beside, s, keepsAll, path{redis: s.server.Addr()}, through, path{redis: s.server.Addr()})
-	w.series = manySeries
-	w.operator = &operator{world: w, orders: map[string][]order{}}
-	v := w.populate().attack(*length/2, *seed, class{"replica killed", killReplicas}, class{"holder killed", killHolders},
-		class{"holder stopped", stopHolders}, class{"all killed", killAll}, class{"Redis killed", s.killRedis},
-		class{"Redis stopped", s.stopRedis}, class{"cut by proxy", cutOff(w.replicas[1])})
-	var sum times
-	for _, d := range w.operator.dockets(t, w.attacked) {
-		a := d.judge(func(what string, tick time.Time) {
-			t.Errorf("%s: %s%s %s (%s)", what, timerPrefix, d.id, stamp(tick), w.record.classAt(tick))
-			t.Log(d.story(tick))
-		})
-		t.Logf("%s: %+v", d.id, a)
-		sum.add(a)
-	}
-	if sum.started == 0 || sum.overlapped == 0 || sum.orders < 3*len(manySeries) {
-		t.Errorf("this run shows nothing of timers that repeat: %+v", sum)
-	}
-	if most := max(20, sum.times/5); sum.takenBack > most {
-		t.Errorf("%d of %d times are taken back, want %d at most", sum.takenBack, sum.times, most)
-	}
-	return v, sum
-}
-
 // beside are the jobs of the table beside timers, for the classes that aim at one.
 var beside = []job{
 	{name: "once-5s-3s", every: 5 * time.Second, take: 3 * time.Second},
