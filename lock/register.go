@@ -69,7 +69,7 @@ func (s *Store) RegisterAgain(ctx context.Context, job, fingerprint string, know
 	keys := []string{s.redis.Keys.Ledger(job), s.redis.Keys.DueJobs, s.redis.Keys.History(job),
 		s.redis.Keys.Failures(job)}
 	for try := 0; ; try++ {
-		at, err := s.redis.TimeAt(ctx, s.redis.Boottime())
+		at, err := s.redis.Time(ctx)
 		if err != nil {
 			return l, err
 		}

@@ -243,7 +243,7 @@ func (w *timerWalk) reads(member string) {
 	text, _ := w.do("GET", w.keys.Timer(d.Job)).(string)
 	f := strings.SplitN(text, " ", 6)
 	w.demand(len(f) == 6 && f[0] == "series" && f[2] == rds.Itoa(rds.Millis(d.Tick)) && f[3] == d.Nonce, "%q has the entry %q", member, text)
-	w.springs = append(w.springs, &spring{member, rds.Number(f[1])})
+	w.springs = append(w.springs, &spring{member, rds.Number(strings.TrimSuffix(f[1], "+"))})
 }
 
 // spring moves timers with schedules on, all in one call. In quiet they end.

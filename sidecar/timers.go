@@ -179,10 +179,8 @@ func springAt(r service.Series, timer *config.Timer, now time.Time) service.Spri
 			p.Missed.First, p.Missed.Tick = r.Of.Tick, newestOf(r.Of.Tick, p.Missed.Tick)
 		}
 	}
-	if !timer.Repeats.Next(r.Newest).Before(r.Of.Tick) { // else the history was told of an earlier one
-		p.Overlap = service.Entry{Job: r.Of.Job, Outcome: lock.Overlapped, Ended: now, Count: 1, First: p.Tick,
-			Tick: p.Tick}
-	}
+	p.Overlap = service.Entry{Job: r.Of.Job, Outcome: lock.Overlapped, Ended: now, Count: 1, First: p.Tick,
+		Tick: p.Tick}
 	return p
 }
 

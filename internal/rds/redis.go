@@ -105,6 +105,13 @@ func (r *Redis) TimeAt(ctx context.Context, boot time.Duration) (time.Time, erro
 	return at, err
 }
 
+// Time is Now. If Redis has not answered yet, Time asks it for its time first.
+func (r *Redis) Time(ctx context.Context) (time.Time, error) {
+	_, err := r.TimeAt(ctx, r.boot())
+	now, _ := r.Now()
+	return now, err
+}
+
 // Reached is the time that Redis' clock has certainly reached, by the same estimate. A caller that must not begin
 // before an instant waits until Reached shows it. It lags behind Now by half a round trip at most.
 func (r *Redis) Reached() (time.Time, bool) {

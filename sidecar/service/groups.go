@@ -34,7 +34,7 @@ func checkGroup(group string) error {
 func (s *Store) eachOfGroup(ctx context.Context, group string, what func([]lock.Due) error) error {
 	prefix := TimerJob(group + ".")
 	ofOthers := func(d lock.Due) bool { return !strings.HasPrefix(d.Job, prefix) }
-	now, err := s.redis.TimeAt(ctx, s.redis.Boottime())
+	now, err := s.redis.Time(ctx)
 	if err == nil {
 		err = s.eachByTime(ctx, func(members []lock.Due) (more bool, err error) {
 			more = len(members) > 0 && members[len(members)-1].Tick.Before(now.Add(time.Minute))

@@ -81,7 +81,7 @@ func (s *Store) Beat(ctx context.Context, r Replica) error {
 	if err := rds.OneWord("replica", r.Name); err != nil {
 		return fmt.Errorf("sending a heartbeat: %w", err)
 	}
-	now, err := s.redis.TimeAt(ctx, s.redis.Boottime())
+	now, err := s.redis.Time(ctx)
 	if err == nil {
 		beat := text.JSON(replicaText{r, r.Offset.Microseconds(), rds.Millis(now)})
 		_, err = s.redis.Do(ctx, "hset", s.redis.Keys.Replicas, r.Name, beat)
@@ -182,7 +182,7 @@ func (s *Store) Replicas(ctx context.Context) ([]Replica, error) {
 
 // Heartbeats is Replicas without their Skips and Ran.
 func (s *Store) Heartbeats(ctx context.Context) ([]Replica, error) {
-	now, err := s.redis.TimeAt(ctx, s.redis.Boottime())
+	now, err := s.redis.Time(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("reading the replicas: %w", err)
 	}

@@ -100,8 +100,8 @@ type Spring struct {
 	Tick   time.Time // the newest time that has come
 	Next   time.Time // for which it waits then; zero = none, it is over
 	Missed Entry     // the times before Tick, which are passed over; a Count of zero = there are none
-	// Overlap is what the history is told if the time before runs or is handed on; a Count of zero = nothing. It is
-	// told of the first time that comes during a run, not of the others: there may be thousands.
+	// Overlap is what the history is told if the time before runs or is handed on. It is told of the first time that
+	// comes during a run, or after the timer was set anew, not of the others: there may be thousands.
 	Overlap Entry
 }
 
@@ -125,7 +125,7 @@ func (s *Store) Spring(ctx context.Context, all []Spring) ([]Sprung, error) {
 		p := &all[i]
 		before := k.Timer(rds.OccurrenceJob(p.Of.Job, rds.Millis(p.Newest)))
 		keys = append(keys, k.Timer(p.Of.Job), k.Timer(p.Due().Job), before)
-		args = append(args, p.Of.Member(), rds.Millis(p.Tick), rds.Millis(p.Next), p.Missed.told(), p.Overlap.told())
+		args = append(args, p.Of.Member(), rds.Millis(p.Tick), rds.Millis(p.Next), p.Missed.told(), p.Overlap.text())
 	}
 	parts, err := s.redis.Call(ctx, springScript, 1, keys, args...)
 	if err == nil && len(parts) != 2+len(all) {

@@ -32,7 +32,7 @@ type Snapshot struct {
 // begins. It takes one round trip, or two (see dueQueue). It reads the oldest of the due timers, at most as many as
 // timers says, and at least one.
 func (s *Store) Look(ctx context.Context, timers int64) (Snapshot, error) {
-	now, err := s.redis.TimeAt(ctx, s.redis.Boottime())
+	now, err := s.redis.Time(ctx)
 	if err != nil {
 		return Snapshot{}, err
 	}

@@ -13,7 +13,7 @@ local function keep(text) redis.pcall('XADD', history, 'MAXLEN', '~', ARGV[1], '
 for i = 0, (#ARGV - 1) / 5 - 1 do
   local timer, occurrence = KEYS[3 * i + 4], KEYS[3 * i + 5]
   local member, tick, following, missed, overlapped = unpack(ARGV, 5 * i + 2, 5 * i + 6)
-  local newest, at, copy, set = string.match(kept[3 * i + 1] or '', '^series (%d+) (%d+) (%S+) (.*)$') -- set: '<1 ..> <source>'
+  local newest, told, at, copy, set = string.match(kept[3 * i + 1] or '', '^series (%d+)(%+?) (%d+) (%S+) (.*)$') -- set: '<1 ..> <source>'
   local job, code, place = string.match(member, '^%d+ (%S+)'), 'GONE', at -- place: in the queue, that of the oldest time that waited
   if at and member == at .. ' ' .. job .. ' series 1 0 0 ' .. copy and redis.call('ZREM', due, member) == 1 then -- even when Redis' memory is full; then nothing is refused
     code = tonumber(tick) <= tonumber(newest) and 'PAST' or 'DUE'
@@ -31,7 +31,7 @@ for i = 0, (#ARGV - 1) / 5 - 1 do
       end
     end
     if missed ~= '' and code ~= 'PAST' then keep(missed) end
-    if overlapped ~= '' and code == 'OVERLAPPED' then keep(overlapped) end
+    if code == 'OVERLAPPED' and told == '' then keep(overlapped) end
     if code == 'DUE' or code == 'REPLACED' then
       newest, more = tick, more + #set - 2
       redis.call('SET', occurrence, tick .. ' ' .. copy .. ' ' .. set)
@@ -41,7 +41,7 @@ for i = 0, (#ARGV - 1) / 5 - 1 do
       redis.call('SET', timer, 'deleted - ' .. copy .. ' ' .. string.sub(set, 1, 1) .. ' ' .. newest, 'PX', 86400000)
       more = more - #set + 2
     else
-      redis.call('SET', timer, 'series ' .. newest .. ' ' .. following .. ' ' .. copy .. ' ' .. set)
+      redis.call('SET', timer, 'series ' .. newest .. (code == 'OVERLAPPED' and '+ ' or ' ') .. following .. ' ' .. copy .. ' ' .. set)
       redis.call('ZADD', due, following, following .. ' ' .. job .. ' series 1 0 0 ' .. copy)
     end
   end

@@ -14,11 +14,11 @@
 -- 'fired - <copy that set it> <1 ..>' (see settle), or for ten minutes 'deleted <request that did so> <copy that set it> <1 ..> <newest>'
 -- (for a day if its schedule had times that came). The field `bytes` of the ledger is how many bytes the sources of all entries have.
 -- With a schedule the entry is 'series <newest> <due> ..', and waits until it ends: spring makes each of its times due as a timer of its
--- own, '<id>@<time>', which leaves nothing when it has run. <newest> is the last one (0 = none): no time up to it is made due again.
+-- own, '<id>@<time>', which leaves nothing when it has run. <newest> is the last one (0 = none; + = an overlap since was told): no time up to it is made due again.
 local timer, due, ledger = KEYS[1], KEYS[2], KEYS[3]
 local verb, id, copy, at, source, kind = ARGV[1], ARGV[2], ARGV[3], ARGV[5], ARGV[6], ARGV[10] or 'timer'
 local entry = redis.call('GET', timer) or ''
-local newest, series = string.match(entry, '^series (%d+) (.*)$')
+local newest, series = string.match(entry, '^series (%d+)%+? (.*)$')
 local setAt, setBy, new, setTo = string.match(series or entry, '^(%d+) (%S+) ([01]) (.*)$')
 local mark, deletedBy, setOnce, was, last = string.match(entry, '^(%a+) (%S+) (%S+) ([01]) ?(%d*)$')
 local before = series and 'series' or 'timer'

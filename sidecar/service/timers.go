@@ -280,7 +280,7 @@ func parseTimer(text string) (e timerEntry, err error) {
 	if e.series = series; series {
 		var newest string
 		newest, entry, _ = strings.Cut(entry, " ")
-		e.newest = rds.Number(newest)
+		e.newest = rds.Number(strings.TrimSuffix(newest, "+"))
 	}
 	f := strings.SplitN(entry, " ", 4)
 	if f[0] == "fired" || f[0] == "deleted" {
