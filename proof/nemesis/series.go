@@ -208,6 +208,8 @@ func (d *docket) judge(find func(what string, tick time.Time)) (a times) {
 				a.overlapped++
 			case row >= 0:
 				a.missed++
+			case d.passedOver(tick, started):
+				a.overlapped++
 			case next && (end.Sub(tick) < movedOn || d.struck(tick.Add(-time.Second), end)):
 				a.takenBack++ // perhaps no replica had seen it
 			default:
@@ -216,6 +218,28 @@ func (d *docket) judge(find func(what string, tick time.Time)) (a times) {
 		}
 	}
 	return a
+}
+
+// passedOver reports whether a time came during a run of which an earlier overlap was told: it is the first, until a
+// time is started, or the series is set anew.
+func (d *docket) passedOver(tick time.Time, started map[time.Time]int) bool {
+	var told time.Time
+	for _, f := range d.rows {
+		if f.what == overlapped && f.tick.Before(tick) && f.tick.After(told) {
+			told = f.tick
+		}
+	}
+	for at := range started {
+		if at.After(told) && !at.After(tick) {
+			return false
+		}
+	}
+	for i, o := range d.orders {
+		if i > 0 && o.version != d.orders[i-1].version && o.sent.After(told) && !o.answered.IsZero() && o.answered.Before(tick) {
+			return false
+		}
+	}
+	return !told.IsZero()
 }
 
 // judgeDefinition judges with which definition a time was started.

@@ -38,6 +38,9 @@ func (d *docket) row(what string, from, to float64) {
 	d.rows = append(d.rows, fate{what: what, first: at(from), tick: at(to), count: 1})
 }
 
+// goesOn has it deleted after its time at 15 s. It is not started at the later times.
+func (d *docket) goesOn() { d.orders[2].sent, d.orders[2].answered = at(17.5), at(17.6) }
+
 func (d *docket) unstarted(tick float64) {
 	d.requests = slices.DeleteFunc(d.requests, func(q rig.Request) bool { return q.Tick.Equal(at(tick)) })
 }
@@ -47,28 +50,31 @@ func TestSeriesAreJudged(t *testing.T) {
 		change func(d *docket)
 		want   string // "" = nothing is found
 	}{
-		"all right":                       {func(*docket) {}, ""},
-		"started twice":                   {func(d *docket) { d.starts(2, "1") }, "started twice"},
-		"started twice at least once":     {func(d *docket) { d.again = true; d.starts(2, "1").Attempt = 2 }, ""},
-		"an attempt started twice":        {func(d *docket) { d.again = true; d.starts(2, "1") }, "started twice"},
-		"no version":                      {func(d *docket) { d.starts(5, "") }, "no version"},
-		"the definition before":           {func(d *docket) { d.unstarted(6); d.starts(6, "1") }, "version 1 started, and version 2 was in force (0 = deleted)"},
-		"deleted":                         {func(d *docket) { d.starts(12, "2") }, "version 2 started, and version 0 was in force (0 = deleted)"},
-		"not set yet":                     {func(d *docket) { d.unstarted(2); d.starts(2, "3") }, "version 3 started, and version 1 was in force (0 = deleted)"},
-		"the definition that is sent":     {func(d *docket) { d.unstarted(2); d.starts(2, "2").Arrived = at(4.55) }, ""},
-		"no time of the schedule":         {func(d *docket) { d.starts(7, "2") }, "no time of its schedule"},
-		"claimed after it was deleted":    {func(d *docket) { d.unstarted(9); d.starts(9, "2").Token = at(9.7).UnixMilli() }, "claimed after it was deleted"},
-		"the same beside a strike":        {func(d *docket) { d.unstarted(9); d.starts(9, "2").Token = at(9.7).UnixMilli(); d.strikes(8.5) }, ""},
-		"started and missed":              {func(d *docket) { d.starts(4, "1") }, "started, and told as missed"},
-		"told twice":                      {func(d *docket) { d.row(overlapped, 4, 4) }, "told twice"},
-		"told twice as it was set":        {func(d *docket) { d.orders[1].sent = at(3.9); d.row(overlapped, 4, 4) }, ""},
-		"lost":                            {func(d *docket) { d.unstarted(0); d.orders[1].sent = at(5.1) }, "lost"},
-		"ended without a start":           {func(d *docket) { d.unstarted(0); d.ends = append(d.ends, at(0)) }, ""},
-		"lost at the end":                 {func(d *docket) { d.unstarted(21) }, "lost"},
-		"taken back":                      {func(d *docket) { d.unstarted(9) }, ""},
-		"lost long before it was deleted": {func(d *docket) { d.unstarted(6); d.orders[2].sent = at(11.1) }, "lost"},
-		"struck until it was deleted":     {func(d *docket) { d.unstarted(6); d.orders[2].sent = at(11.1); d.unstarted(9); d.strikes(10) }, ""},
-		"no answer":                       {func(d *docket) { d.orders[3].answered = time.Time{}; d.unstarted(21) }, ""},
+		"all right":                           {func(*docket) {}, ""},
+		"started twice":                       {func(d *docket) { d.starts(2, "1") }, "started twice"},
+		"started twice at least once":         {func(d *docket) { d.again = true; d.starts(2, "1").Attempt = 2 }, ""},
+		"an attempt started twice":            {func(d *docket) { d.again = true; d.starts(2, "1") }, "started twice"},
+		"no version":                          {func(d *docket) { d.starts(5, "") }, "no version"},
+		"the definition before":               {func(d *docket) { d.unstarted(6); d.starts(6, "1") }, "version 1 started, and version 2 was in force (0 = deleted)"},
+		"deleted":                             {func(d *docket) { d.starts(12, "2") }, "version 2 started, and version 0 was in force (0 = deleted)"},
+		"not set yet":                         {func(d *docket) { d.unstarted(2); d.starts(2, "3") }, "version 3 started, and version 1 was in force (0 = deleted)"},
+		"the definition that is sent":         {func(d *docket) { d.unstarted(2); d.starts(2, "2").Arrived = at(4.55) }, ""},
+		"no time of the schedule":             {func(d *docket) { d.starts(7, "2") }, "no time of its schedule"},
+		"claimed after it was deleted":        {func(d *docket) { d.unstarted(9); d.starts(9, "2").Token = at(9.7).UnixMilli() }, "claimed after it was deleted"},
+		"the same beside a strike":            {func(d *docket) { d.unstarted(9); d.starts(9, "2").Token = at(9.7).UnixMilli(); d.strikes(8.5) }, ""},
+		"started and missed":                  {func(d *docket) { d.starts(4, "1") }, "started, and told as missed"},
+		"told twice":                          {func(d *docket) { d.row(overlapped, 4, 4) }, "told twice"},
+		"told twice as it was set":            {func(d *docket) { d.orders[1].sent = at(3.9); d.row(overlapped, 4, 4) }, ""},
+		"lost":                                {func(d *docket) { d.unstarted(0); d.orders[1].sent = at(5.1) }, "lost"},
+		"ended without a start":               {func(d *docket) { d.unstarted(0); d.ends = append(d.ends, at(0)) }, ""},
+		"lost at the end":                     {func(d *docket) { d.unstarted(21) }, "lost"},
+		"taken back":                          {func(d *docket) { d.unstarted(9) }, ""},
+		"lost long before it was deleted":     {func(d *docket) { d.unstarted(6); d.orders[2].sent = at(11.1) }, "lost"},
+		"struck until it was deleted":         {func(d *docket) { d.unstarted(6); d.orders[2].sent = at(11.1); d.unstarted(9); d.strikes(10) }, ""},
+		"passed over after one that was told": {func(d *docket) { d.goesOn(); d.row(overlapped, 9, 9); d.unstarted(9) }, ""},
+		"passed over, and one started since":  {func(d *docket) { d.goesOn(); d.row(overlapped, 6, 6); d.unstarted(6) }, "lost"},
+		"passed over, and set anew since":     {func(d *docket) { d.goesOn(); d.row(overlapped, 2, 2); d.unstarted(2); d.unstarted(6) }, "lost"},
+		"no answer":                           {func(d *docket) { d.orders[3].answered = time.Time{}; d.unstarted(21) }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := twelve()
