@@ -82,6 +82,9 @@ const turn = 2 * stagger
 // that are due at once, the other replicas begin with other ones. Schedules come first: of their times the newest is
 // fired.
 func (t *dueTicks) takeTimers(ctx context.Context, dues []lock.Due) {
+	if t.timers.full() {
+		return
+	}
 	var ours, others, series []lock.Due
 	wait := time.Duration(0) // until the turns of all others are over
 	for _, d := range dues {
@@ -106,12 +109,13 @@ func (t *dueTicks) takeTimers(ctx context.Context, dues []lock.Due) {
 	for _, d := range made {
 		newer[service.SeriesJob(d.Job)] = true
 	}
-	for _, d := range all { // the time before a newer one is replaced by that
-		if d.Kind != lock.Series && !newer[service.SeriesJob(d.Job)] {
-			t.takeTimer(ctx, d)
+	all = slices.DeleteFunc(all, func(d lock.Due) bool { // the time before a newer one is replaced by that
+		return d.Kind == lock.Series || newer[service.SeriesJob(d.Job)]
+	})
+	for _, d := range append(all, made...) {
+		if t.timers.full() {
+			break
 		}
-	}
-	for _, d := range made {
 		t.takeTimer(ctx, d)
 	}
 	if wait > 0 {
@@ -122,7 +126,7 @@ func (t *dueTicks) takeTimers(ctx context.Context, dues []lock.Due) {
 // timerWake is the wake of a timer that is due.
 func (t *dueTicks) timerWake(d lock.Due) *wake {
 	j := t.timers.job
-	return j.dueWake(j.inForce(), d, t.clock.Now())
+	return j.dueWake(j.inForce(), d, d.Tick)
 }
 
 // leavesTimer reports whether a timer is left alone now.
@@ -134,7 +138,6 @@ func (t *dueTicks) leavesTimer(w *wake) bool {
 func (t *dueTicks) takeTimer(ctx context.Context, d lock.Due) {
 	w := t.timerWake(d)
 	switch {
-	case t.timers.firing.Load() >= timersAtOnce:
 	case t.leavesTimer(w):
 	case t.rendezvous.leavesToOthers(ctx, d):
 		t.deferred.deferUntil(w.member, d.Job, time.Now().Add(lookEvery)) // so that it hides none behind it

@@ -92,6 +92,9 @@ func (t *timers) read(ctx context.Context, d lock.Due) (*job, error) {
 	return &job{name: d.Job, spec: sp, ticks: own}, nil
 }
 
+// full reports whether this replica is busy with as many timers as it may be.
+func (t *timers) full() bool { return t.firing.Load() >= timersAtOnce }
+
 // limit is how many due timers the next look reads, oldest first. It adds up what all replicas are busy with and have
 // slots for, as if each were as busy and as free as this one, and the timers that may sort before: those deferred, or
 // undecodable. One more has the slot for which timers were in line, and another one is in line next.
@@ -191,8 +194,11 @@ func (t *timers) fire(ctx context.Context, w *wake, done func()) {
 	t.firer.fires.Go(func() {
 		defer func() {
 			done()
-			if t.firing.Add(-1) == timersAtOnce-1 {
+			switch t.firing.Add(-1) {
+			case timersAtOnce - 1:
 				t.nudges.nudgeIn(lookForTimers)
+			case timersAtOnce / 2:
+				t.nudges.nudge()
 			}
 		}()
 		j, err := t.read(ctx, w.of)
