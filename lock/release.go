@@ -28,9 +28,9 @@ type releasing struct {
 	done           chan struct{} // closed when Redis has answered, or has not
 }
 
-// Release deletes the lock before its safety delay has run out; the caller waits for the delay itself. Correctness does
-// not depend on it: Finish made the lock expire. It goes with the releases of the next few milliseconds, even if ctx
-// ends.
+// Release deletes the lock; the caller waits for the safety delay itself. Correctness does not depend on it: Finish
+// made the lock expire after that delay, mostly a moment before. It goes with the releases of the next few
+// milliseconds, even if ctx ends.
 func (l *Lease) Release(ctx context.Context) error {
 	c, s := &l.claim, l.store
 	s.releases.mu.Lock()

@@ -197,7 +197,7 @@ func (t *timers) fire(ctx context.Context, w *wake, done func()) {
 			switch t.firing.Add(-1) {
 			case timersAtOnce - 1:
 				t.nudges.nudgeIn(lookForTimers)
-			case timersAtOnce / 2:
+			case timersAtOnce / 2: // a flood: it must not wait until this replica has none
 				t.nudges.nudge()
 			}
 		}()
