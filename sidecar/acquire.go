@@ -240,11 +240,11 @@ func (c *claimer) claim(w *wake) lock.Claim {
 	if !before.IsZero() {
 		q.Period = w.tick.Sub(before)
 	}
-	if len(q.Older) > 0 {
-		before = sp.series.before(q.Older[0].Tick)
-	}
 	if unready := c.unready(sp, &known); unready.After(q.Known) && before.After(q.Known) {
 		q.Known, q.OlderThan = slices.MinFunc([]time.Time{unready, before}, time.Time.Compare), known.ledgerTick
+	}
+	if len(q.Older) > 0 {
+		before = sp.series.before(q.Older[0].Tick)
 	}
 	if before.After(q.Known) { // else there is no tick in between
 		q.Before = before

@@ -208,6 +208,21 @@ func TestANewJobMissesWhatComesDueWhenItsAppIsReady(t *testing.T) {
 	})
 }
 
+// Also when it makes up for all of them: Redis may know of a pause that keeps those before its end from being fired, and
+// counts none of these.
+func TestANewJobThatFiresAllTicksMissesNoneBeforeItsAppIsReady(t *testing.T) {
+	newJob(t, "missed: all", func(w *world, _ []*fakeApp) {
+		w.at(4*time.Minute + 30*time.Second)
+		r := w.replicas[0]
+		j, tick := r.job("minute"), w.origin().Add(4*time.Minute)
+		r.slots.setUnready("", time.Now())
+		q := r.firer.claimer.claim(&wake{job: j, spec: j.spec, tick: tick, due: tick})
+		if n := len(q.Older); n != 5 || !q.Known.Equal(tick.Add(-time.Minute)) || !q.Before.IsZero() {
+			t.Errorf("it claims %d ticks, having missed none up to %s, and knows of %s before them", n, q.Known, q.Before)
+		}
+	})
+}
+
 // The ledger that the first claim finds lost is made anew behind the tick that is asked for. The ticks that it had are
 // missed, as always.
 func TestANewJobFiresItsFirstTickThoughRedisHasLostItsData(t *testing.T) {
