@@ -143,8 +143,8 @@ func (w *world) judgeKept(l *life, tick time.Time, said fate, k *kept, end *endi
 // forgets reports whether a failover could forget what a replica was told.
 func (w *world) forgets() bool { return len(w.redis.claims.oblivions) > 0 && w.plan.Confirms == 0 }
 
-// ticksIn is how many ticks of a job lie in an interval, by any table that some replica had when they came. While the
-// job has left, those count that it had before: Redis may not have heard of that.
+// ticksIn is how many ticks of a job lie in an interval, by any table that some replica had when they came. Those count,
+// too, that it had before it left, or before others of which Redis never heard: Redis goes by these.
 func (w *world) ticksIn(name string, i interval) int {
 	there := map[time.Time]bool{}
 	var c *config.Job
@@ -156,8 +156,8 @@ func (w *world) ticksIn(name string, i interval) int {
 		if c == nil {
 			continue
 		}
-		if n+1 < len(w.plan.versions) {
-			to = max(w.plan.versions[n+1].at+slowest, w.lastToSwap(n+1)) + settling + c.Jitter
+		if next := w.after(n, name); next < len(w.plan.versions) {
+			to = max(w.plan.versions[next].at+slowest, w.lastToSwap(next)) + settling + c.Jitter
 		}
 		for tick := w.next(c, time.UnixMilli(i.first-1)); tick.UnixMilli() <= i.last; tick = w.next(c, tick) {
 			if at := tick.Sub(w.began); (n == 0 || at+c.Jitter >= v.at || c.Claim != nil && at+10*time.Second >= v.at) && // an app asks late
@@ -169,9 +169,27 @@ func (w *world) ticksIn(name string, i interval) int {
 	return len(there)
 }
 
-// lostWithAChange reports whether Redis lost all its data when no replica had told it of the newest ticks of a job: a
-// limit. The replica that tells it then knows from before which tick was claimed last, and not since when the ticks are
-// others, and counts those in between.
+// after is the version of the table that follows one in Redis' eyes: versions of which no replica told it, because it was
+// away, are none to it if the job then had the ticks from before again.
+func (w *world) after(n int, name string) int {
+	before := row(w.tables[n], name)
+	for k := n + 1; before != nil && k < len(w.tables); k++ {
+		c := row(w.tables[k], name)
+		switch {
+		case c != nil && c.Fingerprint == before.Fingerprint:
+			return k
+		case c == nil, slices.ContainsFunc(w.redis.claims.told, func(i introduced) bool {
+			return i.job == name && i.fingerprint == c.Fingerprint && i.at >= w.plan.versions[n+1].at
+		}):
+			return n + 1
+		}
+	}
+	return n + 1
+}
+
+// lostWithAChange reports whether Redis lost all its data, and the replica that tells it first of a job that it had told
+// it of before had not told it of the newest ticks: a limit. It knows from before which tick was claimed last, and not
+// since when the ticks are others, and counts those in between.
 func (w *world) lostWithAChange(name string) bool {
 	return slices.ContainsFunc(w.redis.claims.loss, func(lost time.Duration) bool {
 		changed := time.Duration(-1) // when the ticks became those of the time of the loss
@@ -181,9 +199,20 @@ func (w *world) lostWithAChange(name string) bool {
 				changed = w.plan.versions[n].at
 			}
 		}
-		return changed >= 0 && !slices.ContainsFunc(w.redis.claims.told, func(i introduced) bool {
-			return i.job == name && i.at >= changed && i.at < lost
-		})
+		var first *replica
+		for _, i := range slices.Backward(w.redis.claims.told) {
+			if i.job == name && i.at >= lost && w.told(i.replica, name, 0, lost) {
+				first = i.replica
+			}
+		}
+		return changed >= 0 && first != nil && !w.told(first, name, changed, lost)
+	})
+}
+
+// told reports whether a replica told Redis of a job within a time.
+func (w *world) told(by *replica, job string, from, to time.Duration) bool {
+	return slices.ContainsFunc(w.redis.claims.told, func(i introduced) bool {
+		return i.replica == by && i.job == job && i.at >= from && i.at < to
 	})
 }
 

@@ -184,19 +184,22 @@ func (c *claims) sprang(q *call) {
 	}
 }
 
-// replaced records that a newer time has replaced the newest one, which no replica may have claimed. The claims are
-// locked.
+// replaced records that a newer time has replaced the newest one that Redis knows, which no replica may have claimed. The
+// claims are locked.
 func (c *claims) replaced(t *timerState, job string) {
-	if len(t.times) == 0 {
-		return
-	}
-	last := &t.times[len(t.times)-1]
-	last.replaced = c.world.now()
-	for _, cl := range c.all {
-		if cl.job == job && cl.tick.Equal(last.tick) && c.keeps(cl.won) && c.keeps(last.at) {
-			c.world.violated("overlap", job, "%s is replaced at %s, and was claimed at %s", stamp(last.tick),
-				last.replaced, cl.won)
+	for i := range slices.Backward(t.times) {
+		last := &t.times[i]
+		if !c.keeps(last.at) {
+			continue
 		}
+		last.replaced = c.world.now()
+		for _, cl := range c.all {
+			if cl.job == job && cl.tick.Equal(last.tick) && c.keeps(cl.won) {
+				c.world.violated("overlap", job, "%s is replaced at %s, and was claimed at %s", stamp(last.tick),
+					last.replaced, cl.won)
+			}
+		}
+		return
 	}
 }
 
