@@ -32,7 +32,7 @@ func canonicalFields(keys []strict.Key, n *yaml.Node) object {
 
 // canonicalValue returns a value in its one form; nil for one that is not there.
 func canonicalValue(k strict.Key, n *yaml.Node) any {
-	if n == nil || n.Tag == "!!null" {
+	if n == nil || n.Tag == "!!null" && k.Name != "async" { // which says something by being there
 		return nil
 	}
 	switch k.Kind {
@@ -102,6 +102,15 @@ func (o object) MarshalJSON() ([]byte, error) {
 
 // encode writes JSON. It escapes unprintable characters, so that YAML can read the text too.
 func encode(v any) []byte {
+	switch v := v.(type) {
+	case object:
+		out, _ := v.MarshalJSON()
+		return out
+	case string:
+		if !strings.ContainsFunc(v, func(r rune) bool { return r < ' ' || r > '~' || r == '"' || r == '\\' }) {
+			return []byte(`"` + v + `"`)
+		}
+	}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)

@@ -100,6 +100,10 @@ func FuzzParseTimer(f *testing.F) {
 			timer.Repeats == nil && (timer.At.Year() < 1970 || timer.At.Year() > 2036) {
 			t.Errorf("not whole: %+v", timer)
 		}
+		asYAML := timerDecoders.New().(*timerDecoder)
+		if same := asYAML.parse(id, nil, data, testNow); len(asYAML.Problems) > 0 || string(same.Source) != string(timer.Source) {
+			t.Errorf("%s is read as %s, and as YAML as %s, %v", data, timer.Source, same.Source, asYAML.Problems)
+		}
 		again, err := ParseTimer(id, timer.Source, testNow.Add(-time.Minute))
 		if err != nil || again.Job.content() != j.content() || string(again.Source) != string(timer.Source) || !json.Valid(timer.Source) ||
 			timer.Repeats == nil && !again.At.Equal(timer.At) {

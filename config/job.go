@@ -124,6 +124,11 @@ func (d *decoder) finishJob(n *yaml.Node, found map[string]*yaml.Node) {
 			"both %s and %s are set", ways[0], ways[1])
 	}
 	d.checkJob()
+	odd(d.Decoder, d.job)
+	d.job.Fingerprint = d.job.fingerprint()
+	if d.job.unset(whenKeys...) {
+		d.job.Schedule = nil // its ticks are not known
+	}
 	d.job.Content = d.job.content()
 }
 
@@ -144,11 +149,6 @@ func (d *decoder) checkJob() {
 		checkHeartbeat(d.Decoder, d.job)
 	}
 	d.job.finishChange()
-	odd(d.Decoder, d.job)
-	d.job.Fingerprint = d.job.fingerprint()
-	if d.job.unset(whenKeys...) {
-		d.job.Schedule = nil // its ticks are not known
-	}
 }
 
 // whenKeys are the keys that ticks depend on.

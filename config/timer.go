@@ -2,8 +2,8 @@ package config
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -54,10 +54,15 @@ func (t *Timer) Next(after time.Time) time.Time {
 	return time.Time{}
 }
 
-var timerID = regexp.MustCompile(`^[A-Za-z0-9]+([-._]+[A-Za-z0-9]+)*$`)
-
 // IsTimerID reports whether a timer can have that id.
-func IsTimerID(id string) bool { return len(id) <= maxTimerID && timerID.MatchString(id) }
+func IsTimerID(id string) bool { return len(id) <= maxTimerID && isTimerID(id) }
+
+func isTimerID(id string) bool {
+	const inner = "-._"
+	return id != "" && strings.Trim(id, inner) == id && !strings.ContainsFunc(id, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune(inner, r))
+	})
+}
 
 // timerDecoder decodes one timer after the other. Describing its keys is most of the work, and is done once.
 type timerDecoder struct {
@@ -113,25 +118,30 @@ func (d *decoder) timerKeys(id *string, at *time.Time, after *time.Duration) []s
 // schedule's first time comes after it. The error is always a Problems, whose File is "body".
 func ParseTimer(id string, data []byte, now time.Time) (*Timer, error) {
 	d := timerDecoders.Get().(*timerDecoder)
-	t := d.parse(id, data, now)
+	t := d.parse(id, d.ReadJSON(data), data, now)
+	if len(d.Problems) > 0 { // at places that may be unknown, and this decoder is not used again
+		d = timerDecoders.New().(*timerDecoder)
+		t = d.parse(id, nil, data, now)
+	}
 	if err := d.Found(); err != nil {
-		return nil, err // and the decoder, which has seen problems, is not used again
+		return nil, err
 	}
 	t.Job = d.job.Job
-	t.Job.Schedule, t.Job.Fingerprint = nil, "" // all timers have one ledger
+	t.Job.Schedule = nil
 	timerDecoders.Put(d)
 	return t, nil
 }
 
-func (d *timerDecoder) parse(id string, data []byte, now time.Time) *Timer {
+// parse decodes the tree of a text; nil = it is still to be read.
+func (d *timerDecoder) parse(id string, tree *yaml.Node, data []byte, now time.Time) *Timer {
 	d.now, d.Warnings, d.id = now, nil, ""
 	d.begin(fmt.Sprintf("timer %s: ", strict.Quoted(id)))
 	d.job.Name, d.job.ConcurrencyPolicy = "timer:"+id, Allow
-	root, found := d.document(data)
+	root, found := d.document(tree, data)
 	switch { // as in IsTimerID
 	case len(id) > maxTimerID:
 		d.File("", "%sthe id must have at most %d characters", d.Scope, maxTimerID)
-	case !timerID.MatchString(id):
+	case !isTimerID(id):
 		d.File("", "%sthe id must be letters, digits, -, . and _, and begin and end with a letter or digit", d.Scope)
 	}
 	if d.id != "" && d.id != id {
@@ -185,8 +195,10 @@ func (d *decoder) checkMoment(root *yaml.Node, found map[string]*yaml.Node, at t
 
 // document decodes a text that is one mapping. It returns the mapping and the keys that it found; a nil mapping means
 // that the problem is recorded.
-func (d *decoder) document(data []byte) (*yaml.Node, map[string]*yaml.Node) {
-	n := d.Read("body", plainJSON(data))
+func (d *decoder) document(n *yaml.Node, data []byte) (*yaml.Node, map[string]*yaml.Node) {
+	if n == nil {
+		n = d.Read("body", plainJSON(data))
+	}
 	if n == nil {
 		return nil, nil
 	}

@@ -62,8 +62,8 @@ func TestATimerIsKeptInOneForm(t *testing.T) {
 	if err != nil || string(again.Source) != want || again.Job.Content != timer.Job.Content {
 		t.Errorf("read again it is %s, %v", again.Source, err)
 	}
-	yaml, err := ParseTimer("a", []byte("http:\n  url: http://127.0.0.1/x\n  headers:\n# nothing\nretry:\nschedule: '@daily'\ntimeout: 5m0s\n"), testNow)
-	if want := `{"schedule":"@daily","http":{"url":"http://127.0.0.1/x"},"timeout":"5m"}`; err != nil || string(yaml.Source) != want {
+	yaml, err := ParseTimer("a", []byte("http:\n  url: http://127.0.0.1/x\n  headers:\n# nothing\n  async:\nretry:\nschedule: '@daily'\ntimeout: 5m0s\n"), testNow)
+	if want := `{"schedule":"@daily","http":{"url":"http://127.0.0.1/x","async":{}},"timeout":"5m"}`; err != nil || string(yaml.Source) != want {
 		t.Errorf("of YAML it is %s, %v", yaml.Source, err)
 	}
 }
@@ -314,7 +314,7 @@ func TestTimersAreDecodedAlikeByADecoderThatWasUsed(t *testing.T) {
 	}
 	fresh := func() *timerDecoder { return timerDecoders.New().(*timerDecoder) }
 	parse := func(d *timerDecoder, body string) (Timer, Job, []Problem) {
-		timer := d.parse("a", []byte(body), testNow)
+		timer := d.parse("a", nil, []byte(body), testNow)
 		if err := d.Found(); err != nil {
 			t.Fatalf("%s: %v", body, err)
 		}

@@ -24,6 +24,7 @@ type Decoder struct {
 	References [][2]string // the values with variables, as they are written, each with its place
 	src        *source
 	hidden     map[*yaml.Node]bool // values and keys that messages must not repeat
+	unplaced   bool                // ReadJSON has read the text: its problems are only counted
 }
 
 // Subject describes the decoded text for messages about the whole of it.
@@ -127,7 +128,7 @@ func (d *Decoder) Bad(t Text, hint, format string, args ...any) bool {
 
 // label returns a value's path, with the value if it may be shown.
 func (d *Decoder) label(e Entry) string {
-	if d.hidden[e.Value] || e.Value.Kind != yaml.ScalarNode || !e.reveals(e.Value.Value) {
+	if d.unplaced || d.hidden[e.Value] || e.Value.Kind != yaml.ScalarNode || !e.reveals(e.Value.Value) {
 		return e.Path
 	}
 	return e.Path + " " + Quoted(e.Value.Value)

@@ -25,7 +25,7 @@ const (
 
 // Begin forgets the text that was read before. Problems of a text as a whole have the new name.
 func (d *Decoder) Begin(name string) {
-	d.src, d.hidden = newSource(name, "", d.Root), map[*yaml.Node]bool{}
+	d.src, d.hidden, d.unplaced = newSource(name, "", d.Root), map[*yaml.Node]bool{}, false
 }
 
 // Read turns a file into a tree, and finds the parts that may be shown. A nil tree means that the problem is recorded.
