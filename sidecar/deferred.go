@@ -44,6 +44,13 @@ func (d *deferred) begin(member string) (done func(), ok bool) {
 	}, true
 }
 
+// isBusy reports whether this replica is busy with a member.
+func (d *deferred) isBusy(member string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.busy[member]
+}
+
 // once runs do in a goroutine, unless this replica is busy with the member already. Each do takes a round trip:
 // thousands of members that are too late must not hold up the next one.
 func (d *deferred) once(member string, do func()) {

@@ -79,13 +79,10 @@ func lateness(d lock.Due) int { return map[bool]int{true: 1}[d.Kind == kindBackf
 const turn = 2 * stagger
 
 // takeTimers fires timers that are due while slots are free, first those that this replica asks first for. Of thousands
-// that are due at once, the other replicas begin with other ones. Schedules come first: of their times the newest is
-// fired.
+// that are due at once, the other replicas take other ones. Schedules come first: of their times the newest is fired.
 func (t *dueTicks) takeTimers(ctx context.Context, dues []lock.Due) {
-	if t.timers.full() {
-		return
-	}
 	var ours, others, series []lock.Due
+	var all []dueTimer
 	wait := time.Duration(0) // until the turns of all others are over
 	for _, d := range dues {
 		first, _ := t.rendezvous.firstFor(d.Job, d.Tick)
@@ -98,24 +95,24 @@ func (t *dueTicks) takeTimers(ctx context.Context, dues []lock.Due) {
 			others = append(others, d)
 		}
 	}
-	all := append(ours, others...)
-	for _, d := range all {
-		if d.Kind == lock.Series && !t.leavesTimer(t.timerWake(d)) {
-			series = append(series, d)
+	now, room, taken := t.clock.Now(), t.timers.room(), map[string]bool{}
+	for _, d := range append(ours, others...) {
+		switch {
+		case len(taken) >= room && !taken[d.Job]: // the newer time of one that is taken may replace it
+		case t.leavesTimer(t.timerWake(d), now):
+		case d.Kind == lock.Series:
+			series, taken[d.Job] = append(series, d), true
+		default:
+			all, taken[service.SeriesJob(d.Job)] = append(all, dueTimer{of: d}), true
 		}
 	}
 	newer := map[string]bool{}
 	made := t.timers.spring(ctx, series)
-	for _, d := range made {
-		newer[service.SeriesJob(d.Job)] = true
+	for _, m := range made {
+		newer[service.SeriesJob(m.of.Job)] = true
 	}
-	all = slices.DeleteFunc(all, func(d lock.Due) bool { // the time before a newer one is replaced by that
-		return d.Kind == lock.Series || newer[service.SeriesJob(d.Job)]
-	})
+	all = slices.DeleteFunc(all, func(d dueTimer) bool { return newer[service.SeriesJob(d.of.Job)] }) // replaced
 	for _, d := range append(all, made...) {
-		if t.timers.full() {
-			break
-		}
 		t.takeTimer(ctx, d)
 	}
 	if wait > 0 {
@@ -130,21 +127,18 @@ func (t *dueTicks) timerWake(d lock.Due) *wake {
 }
 
 // leavesTimer reports whether a timer is left alone now.
-func (t *dueTicks) leavesTimer(w *wake) bool {
-	return t.deferred.isDeferred(w.member) || t.deferred.isDeferred(service.TimerJobs) || t.deferEarly(w)
+func (t *dueTicks) leavesTimer(w *wake, now time.Time) bool {
+	return t.deferred.isBusy(w.member) || t.deferred.isDeferred(w.member) ||
+		t.deferred.isDeferred(service.TimerJobs) || t.deferEarly(w, now)
 }
 
-// takeTimer fires a timer that is due, unless it has to wait.
-func (t *dueTicks) takeTimer(ctx context.Context, d lock.Due) {
-	w := t.timerWake(d)
-	switch {
-	case t.leavesTimer(w):
-	case t.rendezvous.leavesToOthers(ctx, d):
-		t.deferred.deferUntil(w.member, d.Job, time.Now().Add(lookEvery)) // so that it hides none behind it
-	default:
-		if done, ok := t.begin(w, lookForTimers); ok {
-			t.timers.fire(ctx, w, done)
-		}
+// takeTimer fires a timer that is due, unless it is left to others.
+func (t *dueTicks) takeTimer(ctx context.Context, d dueTimer) {
+	w := t.timerWake(d.of)
+	if t.rendezvous.leavesToOthers(ctx, d.of) {
+		t.deferred.deferUntil(w.member, d.of.Job, time.Now().Add(lookEvery)) // so that it hides none behind it
+	} else if done, ok := t.begin(w, lookForTimers); ok {
+		t.timers.fire(ctx, w, d.timer, done)
 	}
 }
 
@@ -158,7 +152,7 @@ func (t *dueTicks) takeOne(ctx context.Context, w *wake, waits bool) bool {
 	case t.dropWorthless(ctx, w, waits):
 	case t.rendezvous.leavesToOthers(ctx, w.of):
 	case waits:
-	case t.isDeferred(w), t.deferEarly(w):
+	case t.isDeferred(w), t.deferEarly(w, t.clock.Now()):
 	default:
 		t.fire(w)
 		return true
@@ -186,8 +180,8 @@ func (t *dueTicks) dropStale(ctx context.Context, w *wake) bool {
 
 // deferEarly defers a member that is due by Redis' clock but not yet by the cluster clock; otherwise it would hold a
 // slot until then.
-func (t *dueTicks) deferEarly(w *wake) bool {
-	early := w.askAt().Sub(t.clock.Now())
+func (t *dueTicks) deferEarly(w *wake, now time.Time) bool {
+	early := w.askAt().Sub(now)
 	if early <= 0 {
 		return false
 	}

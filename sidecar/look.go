@@ -145,7 +145,7 @@ func (l *looker) nextLook(seen service.Snapshot) time.Time {
 	switch {
 	case seen.NextTimer.IsZero(), !seen.Next.IsZero() && seen.Next.Before(seen.NextTimer),
 		l.deferred.isDeferred(service.TimerJobs), l.dueTicks.line[service.TimerJobs] != nil,
-		l.timers.full():
+		l.timers.room() <= 0:
 		return seen.Next
 	}
 	return seen.NextTimer

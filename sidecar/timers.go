@@ -70,30 +70,37 @@ func newTimerJob() *job {
 	return &job{name: service.TimerJobs, spec: sp}
 }
 
-// read reads a timer that is due from Redis, and makes a job of it.
-func (t *timers) read(ctx context.Context, d lock.Due) (*job, error) {
-	id := service.TimerID(d.Job)
-	source, _, err := t.store.Timer(ctx, id)
+// dueTimer is a timer that is due.
+type dueTimer struct {
+	of    lock.Due
+	timer *config.Timer // nil = it is still to be read
+}
+
+// read reads a timer that is due from Redis.
+func (t *timers) read(ctx context.Context, d lock.Due) (*config.Timer, error) {
+	source, _, err := t.store.Timer(ctx, service.TimerID(d.Job))
 	if err != nil {
 		return nil, err
 	}
 	timer, err := config.ParseTimer(service.TimerID(service.SeriesJob(d.Job)), source, d.Tick)
-	switch {
-	case err != nil:
-		return nil, err
-	case timer.Repeats != nil && service.SeriesJob(d.Job) == d.Job: // after a loss of all data it was set anew
-		return nil, service.ErrNoTimer
+	if err == nil && timer.Repeats != nil && service.SeriesJob(d.Job) == d.Job { // after a loss of all data it was set anew
+		err = service.ErrNoTimer
 	}
+	return timer, err
+}
+
+// jobOf makes a job, of this name, of a timer that is due.
+func (t *timers) jobOf(timer *config.Timer, name string) *job {
 	timer.Job.Schedule = noMoreTicks
 	sp := t.newSpec(&timer.Job)
 	sp.label = service.TimerJobs
 	known := t.job.known(t.job.inForce())
 	own := ticks{born: known.born, since: known.since, registered: known.registered}
-	return &job{name: d.Job, spec: sp, ticks: own}, nil
+	return &job{name: name, spec: sp, ticks: own}
 }
 
-// full reports whether this replica is busy with as many timers as it may be.
-func (t *timers) full() bool { return t.firing.Load() >= timersAtOnce }
+// room is how many timers this replica may fire besides those that it is busy with.
+func (t *timers) room() int { return int(timersAtOnce - t.firing.Load()) }
 
 // limit is how many due timers the next look reads, oldest first. It adds up what all replicas are busy with and have
 // slots for, as if each were as busy and as free as this one, and the timers that may sort before: those deferred, or
@@ -103,7 +110,7 @@ func (t *timers) limit() int64 {
 		return 1
 	}
 	firing := t.firing.Load()
-	free := max(min(timersAtOnce-firing, t.slots.free()), 0)
+	free := max(min(int64(t.room()), t.slots.free()), 0)
 	wanted := min((firing+free)*int64(t.rendezvous.taking()), maxRead)
 	return wanted + t.undecodable + t.deferred.deferredTimers() + 2
 }
@@ -111,9 +118,9 @@ func (t *timers) limit() int64 {
 // spring makes the newest times that have come of timers with schedules due, and has the timers wait for the next ones.
 // It returns the due members that it has made. Times that no replica has claimed before a newer one came are missed. A
 // time that comes while the one before runs or is handed on is passed over. After an error the next look goes on.
-func (t *timers) spring(ctx context.Context, members []lock.Due) (made []lock.Due) {
+func (t *timers) spring(ctx context.Context, members []lock.Due) (made []dueTimer) {
 	for page := range slices.Chunk(members, service.MaxSprung) {
-		all, err := t.springs(ctx, page)
+		all, read, err := t.springs(ctx, page)
 		var codes []service.Sprung
 		if err == nil && len(all) > 0 {
 			codes, err = t.store.Spring(ctx, all)
@@ -133,17 +140,16 @@ func (t *timers) spring(ctx context.Context, members []lock.Due) (made []lock.Du
 			}
 			t.firer.record.sprung(p, code)
 			if code == service.SprungDue || code == service.SprungReplaced {
-				made = append(made, p.Due())
+				made = append(made, dueTimer{p.Due(), read[i]})
 			}
 		}
 	}
 	return made
 }
 
-// springs says how timers with schedules go on whose members are due.
-func (t *timers) springs(ctx context.Context, members []lock.Due) ([]service.Spring, error) {
+// springs says how timers with schedules go on whose members are due, and returns these timers.
+func (t *timers) springs(ctx context.Context, members []lock.Due) (all []service.Spring, timers []*config.Timer, err error) {
 	read, err := t.store.Series(ctx, members)
-	var all []service.Spring
 	for _, r := range read {
 		timer, err := (*config.Timer)(nil), r.Err
 		if err == nil {
@@ -160,9 +166,9 @@ func (t *timers) springs(ctx context.Context, members []lock.Due) ([]service.Spr
 		if own := t.clock.Now(); own.Before(now) {
 			now = own
 		}
-		all = append(all, springAt(r, timer, now))
+		all, timers = append(all, springAt(r, timer, now)), append(timers, timer)
 	}
-	return all, err
+	return all, timers, err
 }
 
 // springAt says how a timer with a schedule goes on that is due, at a time.
@@ -188,8 +194,8 @@ func springAt(r service.Series, timer *config.Timer, now time.Time) service.Spri
 }
 
 // fire starts a timer that is due, with the slot that its wake has, and calls done when it is over. Its wake is one of
-// all timers.
-func (t *timers) fire(ctx context.Context, w *wake, done func()) {
+// all timers. timer may be nil.
+func (t *timers) fire(ctx context.Context, w *wake, timer *config.Timer, done func()) {
 	t.firing.Add(1)
 	t.firer.fires.Go(func() {
 		defer func() {
@@ -201,13 +207,17 @@ func (t *timers) fire(ctx context.Context, w *wake, done func()) {
 				t.nudges.nudge()
 			}
 		}()
-		j, err := t.read(ctx, w.of)
+		var err error
+		if timer == nil {
+			timer, err = t.read(ctx, w.of)
+		}
 		if err != nil {
 			w.releaseSlot(t.slots)
 			t.explainUnread(ctx, w.of, err)
 			return
 		}
-		w.job, w.spec = j, j.inForce()
+		w.job = t.jobOf(timer, w.of.Job)
+		w.spec = w.job.inForce()
 		resumptions := t.deferred.resumptionCount()
 		if why := t.firer.fire(w); why.reason == paused { // the pause is that of all timers
 			t.deferred.deferPaused(service.TimerJobs, service.TimerJobs, pauseOver(why, t.clock), resumptions)
