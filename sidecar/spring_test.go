@@ -198,24 +198,35 @@ func TestATimerWithAScheduleWaitsNoLongerThanOthers(t *testing.T) {
 }
 
 // One time waited when all replicas went away, and a newer one has come since: whichever is claimed first is fired, and
-// that has to be the newer one.
+// that has to be the newer one. Three replicas have more than one takes at once.
 func TestOfATimeThatWaitedAndANewerOneTheNewerIsFired(t *testing.T) {
-	simulate(t, "maxRunning: 1"+noJobs, func(w *world) {
-		r := w.replica(50 * time.Second)
-		w.at(0)
-		w.setTimer("long", 0, "")
-		for i := range 20 {
-			w.repeat(fmt.Sprint("a", i), tenSeconds, "")
-		}
-		w.at(15 * time.Second)
-		r.disconnect(true)
-		w.at(2*time.Minute + 5*time.Second)
-		w.replica(8 * time.Second).slots.setLimit(0)
-		w.at(2*time.Minute + 9*time.Second)
-		for i := range 20 {
-			w.firesAt(fmt.Sprint("timer:a", i), "2m0s")
-		}
-	})
+	for replicas, many := range map[int]int{1: 20, 3: timersAtOnce + 50} {
+		simulate(t, "maxRunning: 1"+noJobs, func(w *world) {
+			for range replicas {
+				w.replica(50 * time.Second)
+			}
+			w.at(0)
+			for i := range replicas {
+				w.setTimer(fmt.Sprint("long", i), 0, "")
+			}
+			for i := range many {
+				w.repeat(fmt.Sprint("a", i), tenSeconds, "")
+			}
+			w.at(15 * time.Second)
+			for _, r := range w.replicas {
+				r.disconnect(true)
+			}
+			w.at(2*time.Minute + 5*time.Second)
+			for _, r := range w.replicas {
+				r.slots.setLimit(0)
+				r.disconnect(false)
+			}
+			w.at(2*time.Minute + 9*time.Second)
+			for i := range many {
+				w.firesAt(fmt.Sprint("timer:a", i), "2m0s")
+			}
+		})
+	}
 }
 
 // A time that has come is not lost when its timer is changed: it has the new request.
