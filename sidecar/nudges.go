@@ -12,12 +12,12 @@ type nudges struct {
 	nudged chan struct{} // holds one element while a look is wanted
 
 	mu      sync.Mutex
-	armed   map[*time.Timer]bool // of nudgeIn, under way; nil = the replica has ended
-	awaited map[string]bool      // jobs of which the last look has seen a due member that waits for the end of a run
+	armed   map[*time.Timer]time.Time // of nudgeIn, under way, with their times; nil = the replica has ended
+	awaited map[string]bool           // jobs of which the last look has seen a due member that waits for the end of a run
 }
 
 func newNudges() *nudges {
-	return &nudges{nudged: make(chan struct{}, 1), armed: map[*time.Timer]bool{}}
+	return &nudges{nudged: make(chan struct{}, 1), armed: map[*time.Timer]time.Time{}}
 }
 
 // nudge has the looker look at once.
@@ -37,7 +37,20 @@ func (n *nudges) nudgeIn(d time.Duration) {
 		n.mu.Unlock()
 		n.nudge()
 	})
-	n.armed[t] = true
+	n.armed[t] = time.Now().Add(d)
+}
+
+// nudgeWithin has the looker look once within d, however often it is called.
+func (n *nudges) nudgeWithin(d time.Duration) {
+	latest, armed := time.Now().Add(d), false
+	n.mu.Lock()
+	for _, at := range n.armed {
+		armed = armed || !at.After(latest)
+	}
+	n.mu.Unlock()
+	if !armed {
+		n.nudgeIn(d)
+	}
 }
 
 // stop stops the timers of nudgeIn.

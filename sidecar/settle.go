@@ -102,7 +102,7 @@ func (s *settler) settle(w *wake, h *held, end *ended) lock.Settled {
 	default:
 		settled, err = h.Finish(ctx, w.spec.safetyDelay(), entry.Ending())
 	}
-	if w.member != "" {
+	if w.member != "" && !service.IsTimer(w.of.Job) {
 		s.nudges.nudge() // there may be more for this job
 	}
 	s.nudges.runEnded(w.spec.Name)

@@ -111,7 +111,7 @@ func (t *timers) limit() int64 {
 	}
 	firing := t.firing.Load()
 	free := max(min(int64(t.room()), t.slots.free()), 0)
-	wanted := min((firing+free)*int64(t.rendezvous.taking()), maxRead)
+	wanted := min((firing+2*free)*int64(t.rendezvous.taking()), maxRead)
 	return wanted + t.undecodable + t.deferred.deferredTimers() + 2
 }
 
@@ -202,7 +202,7 @@ func (t *timers) fire(ctx context.Context, w *wake, timer *config.Timer, done fu
 			done()
 			switch t.firing.Add(-1) {
 			case timersAtOnce - 1:
-				t.nudges.nudgeIn(lookForTimers)
+				t.nudges.nudgeWithin(lookForTimers)
 			case timersAtOnce / 2: // a flood: it must not wait until this replica has none
 				t.nudges.nudge()
 			}
