@@ -3,10 +3,12 @@ package sidecar
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/alicebob/miniredis/v2/server"
 	"github.com/google/uuid"
 
 	"github.com/solotick/solotick/internal/beat"
@@ -89,7 +91,17 @@ func TestReplicasShareAFloodOfTimers(t *testing.T) {
 		for i := range many {
 			w.setTimer(fmt.Sprintf("t%d", i), 20*time.Second, "")
 		}
+		var looks atomic.Int64
+		w.redis.Server().SetPreHook(func(_ *server.Peer, command string, args ...string) bool {
+			if command == "ZRANGE" && strings.HasSuffix(args[0], ":timers:due") {
+				looks.Add(1)
+			}
+			return false
+		})
 		w.at(time.Minute)
+		if n := looks.Load(); n > many/20 {
+			t.Errorf("%d looks for %d timers", n, many)
+		}
 		for i := range many {
 			w.each(fmt.Sprintf("timer:t%d", i), time.Minute, 20*time.Second, 20*time.Second, time.Second)
 		}
