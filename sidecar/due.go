@@ -81,8 +81,7 @@ const turn = 2 * stagger
 // takeTimers fires timers that are due while slots are free, first those that this replica asks first for. Of thousands
 // that are due at once, the other replicas take other ones. Schedules come first: of their times the newest is fired.
 func (t *dueTicks) takeTimers(ctx context.Context, dues []lock.Due) {
-	var ours, others, series []lock.Due
-	var all []dueTimer
+	var ours, others, taken []lock.Due
 	wait := time.Duration(0) // until the turns of all others are over
 	for _, d := range dues {
 		first, _ := t.rendezvous.firstFor(d.Job, d.Tick)
@@ -95,23 +94,27 @@ func (t *dueTicks) takeTimers(ctx context.Context, dues []lock.Due) {
 			others = append(others, d)
 		}
 	}
-	now, room, taken := t.clock.Now(), t.timers.room(), map[string]bool{}
+	now, room, jobs := t.clock.Now(), t.timers.room(), map[string]bool{}
 	for _, d := range append(ours, others...) {
-		switch {
-		case len(taken) >= room && !taken[d.Job]: // the newer time of one that is taken may replace it
-		case t.leavesTimer(t.timerWake(d), now):
-		case d.Kind == lock.Series:
-			series, taken[d.Job] = append(series, d), true
-		default:
-			all, taken[service.SeriesJob(d.Job)] = append(all, dueTimer{of: d}), true
+		job := service.SeriesJob(d.Job)
+		if (len(jobs) < room || jobs[d.Job]) && !t.leavesTimer(t.timerWake(d), now) { // the newer time of one may replace it
+			taken, jobs[job] = append(taken, d), true
+		}
+	}
+	var series, all []dueTimer
+	for _, d := range t.timers.read(ctx, taken) {
+		if d.Of.Kind == lock.Series {
+			series = append(series, d)
+		} else {
+			all = append(all, d)
 		}
 	}
 	newer := map[string]bool{}
 	made := t.timers.spring(ctx, series)
-	for _, m := range made {
-		newer[service.SeriesJob(m.of.Job)] = true
+	for _, d := range made {
+		newer[service.SeriesJob(d.Of.Job)] = true
 	}
-	all = slices.DeleteFunc(all, func(d dueTimer) bool { return newer[service.SeriesJob(d.of.Job)] }) // replaced
+	all = slices.DeleteFunc(all, func(d dueTimer) bool { return newer[service.SeriesJob(d.Of.Job)] }) // replaced
 	for _, d := range append(all, made...) {
 		t.takeTimer(ctx, d)
 	}
@@ -134,11 +137,11 @@ func (t *dueTicks) leavesTimer(w *wake, now time.Time) bool {
 
 // takeTimer fires a timer that is due, unless it is left to others.
 func (t *dueTicks) takeTimer(ctx context.Context, d dueTimer) {
-	w := t.timerWake(d.of)
-	if t.rendezvous.leavesToOthers(ctx, d.of) {
-		t.deferred.deferUntil(w.member, d.of.Job, time.Now().Add(lookEvery)) // so that it hides none behind it
+	w := t.timerWake(d.Of)
+	if t.rendezvous.leavesToOthers(ctx, d.Of) {
+		t.deferred.deferUntil(w.member, d.Of.Job, time.Now().Add(lookEvery)) // so that it hides none behind it
 	} else if done, ok := t.begin(w, lookForTimers); ok {
-		t.timers.fire(ctx, w, d.timer, done)
+		t.timers.fire(w, d.timer, done)
 	}
 }
 

@@ -273,7 +273,7 @@ func TestATimerLosesItsScheduleBeforeItIsRead(t *testing.T) {
 		d, err := lock.ParseDue(members[0])
 		w.must(err)
 		w.setTimer("a", time.Minute, "")
-		if made := r.looker.timers.spring(w.t.Context(), []lock.Due{d}); len(made) > 0 {
+		if made := r.looker.timers.read(w.t.Context(), []lock.Due{d}); len(made) > 0 {
 			t.Errorf("made %+v", made)
 		}
 		w.at(90 * time.Second)
@@ -284,8 +284,8 @@ func TestATimerLosesItsScheduleBeforeItIsRead(t *testing.T) {
 	})
 }
 
-// Each look tries to move timers on, warns once when it cannot, and leaves the rest to the next one.
-func TestALookWarnsOnceOfTimersThatItCannotMoveOn(t *testing.T) {
+// Each look tries to read what is due, and warns once when it cannot.
+func TestALookWarnsOnceOfTimersThatItCannotRead(t *testing.T) {
 	simulate(t, noJobs, func(w *world) {
 		r := w.replica(0)
 		w.at(time.Second)
@@ -294,8 +294,8 @@ func TestALookWarnsOnceOfTimersThatItCannotMoveOn(t *testing.T) {
 			members[i] = lock.Due{Job: "timer:a", Tick: w.origin(), Kind: lock.Series, Attempt: 1, Nonce: "nonce"}
 		}
 		r.disconnect(true)
-		r.looker.timers.spring(w.t.Context(), members)
-		if n := r.count("level=WARN", "timers with schedules are not moved on yet"); n != 1 {
+		r.looker.timers.read(w.t.Context(), members)
+		if n := r.count("level=WARN", "timers that are due are left to the next look"); n != 1 {
 			t.Errorf("warned %d times\n%s", n, w.log())
 		}
 	})

@@ -72,21 +72,43 @@ func newTimerJob() *job {
 
 // dueTimer is a timer that is due.
 type dueTimer struct {
-	of    lock.Due
-	timer *config.Timer // nil = it is still to be read
+	service.Series
+	timer *config.Timer
 }
 
-// read reads a timer that is due from Redis.
-func (t *timers) read(ctx context.Context, d lock.Due) (*config.Timer, error) {
-	source, _, err := t.store.Timer(ctx, service.TimerID(d.Job))
-	if err != nil {
-		return nil, err
+// read reads timers that are due from Redis. It deals with those that cannot be read.
+func (t *timers) read(ctx context.Context, members []lock.Due) (all []dueTimer) {
+	for page := range slices.Chunk(members, service.MaxSprung) {
+		read, err := t.store.Series(ctx, page)
+		if err != nil {
+			t.later(ctx, err)
+			break
+		}
+		for _, r := range read {
+			timer, err := (*config.Timer)(nil), r.Err
+			if err == nil {
+				timer, err = config.ParseTimer(service.TimerID(service.SeriesJob(r.Of.Job)), r.Source, r.Of.Tick)
+			}
+			repeats, anew := err == nil && timer.Repeats != nil, service.SeriesJob(r.Of.Job) == r.Of.Job
+			switch waits := r.Of.Kind == lock.Series; {
+			case repeats && anew && !waits: // after a loss of all data
+				t.explainUnread(ctx, r.Of, service.ErrNoTimer)
+			case err != nil:
+				t.explainUnread(ctx, r.Of, err)
+			case repeats || !waits: // else it was set anew without a schedule, and the member is gone
+				all = append(all, dueTimer{r, timer})
+			}
+		}
 	}
-	timer, err := config.ParseTimer(service.TimerID(service.SeriesJob(d.Job)), source, d.Tick)
-	if err == nil && timer.Repeats != nil && service.SeriesJob(d.Job) == d.Job { // after a loss of all data it was set anew
-		err = service.ErrNoTimer
+	return all
+}
+
+// later leaves timers to the next look.
+func (t *timers) later(ctx context.Context, err error) {
+	if ctx.Err() == nil {
+		t.log.Warn("timers that are due are left to the next look", "err", err)
+		t.nudges.nudgeIn(lookEvery)
 	}
-	return timer, err
 }
 
 // jobOf makes a job, of this name, of a timer that is due.
@@ -116,21 +138,22 @@ func (t *timers) limit() int64 {
 }
 
 // spring makes the newest times that have come of timers with schedules due, and has the timers wait for the next ones.
-// It returns the due members that it has made. Times that no replica has claimed before a newer one came are missed. A
-// time that comes while the one before runs or is handed on is passed over. After an error the next look goes on.
-func (t *timers) spring(ctx context.Context, members []lock.Due) (made []dueTimer) {
-	for page := range slices.Chunk(members, service.MaxSprung) {
-		all, read, err := t.springs(ctx, page)
-		var codes []service.Sprung
-		if err == nil && len(all) > 0 {
-			codes, err = t.store.Spring(ctx, all)
-		}
-		if err != nil {
-			if ctx.Err() == nil {
-				t.log.Warn("timers with schedules are not moved on yet", "err", err)
-				t.nudges.nudgeIn(lookEvery)
+// It returns the times that it has made. Times that no replica has claimed before a newer one came are missed. A time
+// that comes while the one before runs or is handed on is passed over. After an error the next look goes on.
+func (t *timers) spring(ctx context.Context, due []dueTimer) (made []dueTimer) {
+	for page := range slices.Chunk(due, service.MaxSprung) {
+		all := make([]service.Spring, len(page))
+		for i, d := range page {
+			now := d.Of.Tick.Add(d.Of.Age) // by Redis' clock, which may be wrong
+			if own := t.clock.Now(); own.Before(now) {
+				now = own
 			}
-			return made
+			all[i] = springAt(d.Series, d.timer, now)
+		}
+		codes, err := t.store.Spring(ctx, all)
+		if err != nil {
+			t.later(ctx, err)
+			break
 		}
 		for i, code := range codes {
 			p := &all[i]
@@ -140,35 +163,11 @@ func (t *timers) spring(ctx context.Context, members []lock.Due) (made []dueTime
 			}
 			t.firer.record.sprung(p, code)
 			if code == service.SprungDue || code == service.SprungReplaced {
-				made = append(made, dueTimer{p.Due(), read[i]})
+				made = append(made, dueTimer{service.Series{Of: p.Due()}, page[i].timer})
 			}
 		}
 	}
 	return made
-}
-
-// springs says how timers with schedules go on whose members are due, and returns these timers.
-func (t *timers) springs(ctx context.Context, members []lock.Due) (all []service.Spring, timers []*config.Timer, err error) {
-	read, err := t.store.Series(ctx, members)
-	for _, r := range read {
-		timer, err := (*config.Timer)(nil), r.Err
-		if err == nil {
-			timer, err = config.ParseTimer(service.TimerID(r.Of.Job), r.Source, r.Of.Tick)
-		}
-		if err != nil {
-			t.explainUnread(ctx, r.Of, err)
-			continue
-		}
-		if timer.Repeats == nil { // it was set anew without a schedule, and the member is gone
-			continue
-		}
-		now := r.Of.Tick.Add(r.Of.Age) // by Redis' clock, which may be wrong
-		if own := t.clock.Now(); own.Before(now) {
-			now = own
-		}
-		all, timers = append(all, springAt(r, timer, now)), append(timers, timer)
-	}
-	return all, timers, err
 }
 
 // springAt says how a timer with a schedule goes on that is due, at a time.
@@ -194,8 +193,8 @@ func springAt(r service.Series, timer *config.Timer, now time.Time) service.Spri
 }
 
 // fire starts a timer that is due, with the slot that its wake has, and calls done when it is over. Its wake is one of
-// all timers. timer may be nil.
-func (t *timers) fire(ctx context.Context, w *wake, timer *config.Timer, done func()) {
+// all timers.
+func (t *timers) fire(w *wake, timer *config.Timer, done func()) {
 	t.firing.Add(1)
 	t.firer.fires.Go(func() {
 		defer func() {
@@ -207,15 +206,6 @@ func (t *timers) fire(ctx context.Context, w *wake, timer *config.Timer, done fu
 				t.nudges.nudge()
 			}
 		}()
-		var err error
-		if timer == nil {
-			timer, err = t.read(ctx, w.of)
-		}
-		if err != nil {
-			w.releaseSlot(t.slots)
-			t.explainUnread(ctx, w.of, err)
-			return
-		}
 		w.job = t.jobOf(timer, w.of.Job)
 		w.spec = w.job.inForce()
 		resumptions := t.deferred.resumptionCount()
@@ -238,7 +228,5 @@ func (t *timers) explainUnread(ctx context.Context, d lock.Due, err error) {
 	case errors.As(err, &problems), errors.Is(err, service.ErrBadTimer): // another version may be able to read it
 		t.deferred.deferUntil(d.Member(), d.Job, time.Now().Add(pauseRetry))
 		t.log.Warn("a timer that is due cannot be read", "job", job, "err", err)
-	case ctx.Err() == nil:
-		t.log.Debug("a timer that is due was not read", "job", job, "err", err)
 	}
 }
