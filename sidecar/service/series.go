@@ -12,7 +12,7 @@ import (
 	"github.com/solotick/solotick/lock"
 )
 
-// Series is a timer as Redis has it, mostly one with a schedule.
+// Series is a timer as Redis has it.
 type Series struct {
 	Of     lock.Due // its due member
 	Source []byte
@@ -41,7 +41,8 @@ func (t *Series) state() TimerState {
 	return state
 }
 
-// Series reads the timers with these due members, a hundred of them at most.
+// Series reads the timers with these due members, a hundred of them at most. A replica reads them between Look and its
+// claims: if it wins one, the timer was not set anew in between.
 func (s *Store) Series(ctx context.Context, members []lock.Due) ([]Series, error) {
 	args := []any{"mget"}
 	for _, d := range members {

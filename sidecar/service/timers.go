@@ -124,9 +124,8 @@ func (s *Store) DeleteTimer(ctx context.Context, id string) (bool, error) {
 	return deleted, err
 }
 
-// Timer reads a timer that waits or that a replica is dealing with. A replica reads it between Look and its claim: if
-// it wins the claim, the timer was not set anew in between. ErrNoTimer: the timer was deleted, or a replica has dealt
-// with it. ErrBadTimer: another version may be able to read it.
+// Timer reads a timer that waits or that a replica is dealing with. ErrNoTimer: the timer was deleted, or a replica has
+// dealt with it. ErrBadTimer: another version may be able to read it.
 func (s *Store) Timer(ctx context.Context, id string) (source []byte, at time.Time, err error) {
 	reply, err := s.redis.Do(ctx, "get", s.redis.Keys.Timer(TimerJob(id)))
 	if errors.Is(err, redis.Nil) {
