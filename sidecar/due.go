@@ -95,10 +95,9 @@ func (t *dueTicks) takeTimers(ctx context.Context, dues []lock.Due) {
 		}
 	}
 	now, room, jobs := t.clock.Now(), t.timers.room(), map[string]bool{}
-	for _, d := range append(ours, others...) {
-		job := service.SeriesJob(d.Job)
-		if (len(jobs) < room || jobs[d.Job]) && !t.leavesTimer(t.timerWake(d), now) { // the newer time of one may replace it
-			taken, jobs[job] = append(taken, d), true
+	for _, d := range append(ours, others...) { // also the newer time that may replace one that is taken
+		if (len(jobs) < room || jobs[d.Job]) && !t.leavesTimer(t.timerWake(d), now) {
+			taken, jobs[service.SeriesJob(d.Job)] = append(taken, d), true
 		}
 	}
 	var series, all []dueTimer

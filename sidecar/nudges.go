@@ -13,7 +13,7 @@ type nudges struct {
 
 	mu      sync.Mutex
 	armed   map[*time.Timer]time.Time // of nudgeIn, under way, with their times; nil = the replica has ended
-	awaited map[string]bool           // jobs of which the last look has seen a due member that waits for the end of a run
+	awaited map[string]bool           // jobs of which the last look saw a due member that waits for the end of a run
 }
 
 func newNudges() *nudges {

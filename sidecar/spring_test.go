@@ -295,7 +295,7 @@ func TestALookWarnsOnceOfTimersThatItCannotRead(t *testing.T) {
 		}
 		r.disconnect(true)
 		r.looker.timers.read(w.t.Context(), members)
-		if n := r.count("level=WARN", "timers that are due are left to the next look"); n != 1 {
+		if n := r.count("level=WARN", "due timers are left to the next look"); n != 1 {
 			t.Errorf("warned %d times\n%s", n, w.log())
 		}
 	})

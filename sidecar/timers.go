@@ -85,18 +85,17 @@ func (t *timers) read(ctx context.Context, members []lock.Due) (all []dueTimer) 
 			break
 		}
 		for _, r := range read {
-			timer, err := (*config.Timer)(nil), r.Err
-			if err == nil {
-				timer, err = config.ParseTimer(service.TimerID(service.SeriesJob(r.Of.Job)), r.Source, r.Of.Tick)
+			d, name := dueTimer{Series: r}, service.SeriesJob(r.Of.Job)
+			if err = r.Err; err == nil {
+				d.timer, err = config.ParseTimer(service.TimerID(name), r.Source, r.Of.Tick)
 			}
-			repeats, anew := err == nil && timer.Repeats != nil, service.SeriesJob(r.Of.Job) == r.Of.Job
-			switch waits := r.Of.Kind == lock.Series; {
-			case repeats && anew && !waits: // after a loss of all data
-				t.explainUnread(ctx, r.Of, service.ErrNoTimer)
-			case err != nil:
+			if err == nil && name == r.Of.Job && (d.timer.Repeats != nil) != (r.Of.Kind == lock.Series) {
+				err = service.ErrNoTimer // it was set anew
+			}
+			if err != nil {
 				t.explainUnread(ctx, r.Of, err)
-			case repeats || !waits: // else it was set anew without a schedule, and the member is gone
-				all = append(all, dueTimer{r, timer})
+			} else {
+				all = append(all, d)
 			}
 		}
 	}
@@ -106,7 +105,7 @@ func (t *timers) read(ctx context.Context, members []lock.Due) (all []dueTimer) 
 // later leaves timers to the next look.
 func (t *timers) later(ctx context.Context, err error) {
 	if ctx.Err() == nil {
-		t.log.Warn("timers that are due are left to the next look", "err", err)
+		t.log.Warn("due timers are left to the next look", "err", err)
 		t.nudges.nudgeIn(lookEvery)
 	}
 }
@@ -125,8 +124,9 @@ func (t *timers) jobOf(timer *config.Timer, name string) *job {
 func (t *timers) room() int { return int(timersAtOnce - t.firing.Load()) }
 
 // limit is how many due timers the next look reads, oldest first. It adds up what all replicas are busy with and have
-// slots for, as if each were as busy and as free as this one, and the timers that may sort before: those deferred, or
-// undecodable. One more has the slot for which timers were in line, and another one is in line next.
+// slots for, as if each were as busy as this one and twice as free, since those that have just looked are busier, and
+// the timers that may sort before: those deferred, or undecodable. One more has the slot for which timers were in line,
+// and another one is in line next.
 func (t *timers) limit() int64 {
 	if t.deferred.isDeferred(service.TimerJobs) {
 		return 1
