@@ -1,6 +1,7 @@
 package sidecar
 
 import (
+	"maps"
 	"sync"
 	"time"
 
@@ -109,22 +110,14 @@ func (d *deferred) resume(job string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.resumptions++
-	for member, l := range d.until {
-		if job == service.AnyJob || job == l.job {
-			delete(d.until, member)
-		}
-	}
+	maps.DeleteFunc(d.until, func(_ string, l deferral) bool { return job == service.AnyJob || job == l.job })
 }
 
 // expire ends the deferrals that lasted until now.
 func (d *deferred) expire(now time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for member, l := range d.until {
-		if !now.Before(l.until) {
-			delete(d.until, member)
-		}
-	}
+	maps.DeleteFunc(d.until, func(_ string, l deferral) bool { return !now.Before(l.until) })
 }
 
 // deferredTimers is the number of deferred members that are timers.

@@ -142,10 +142,8 @@ func (l *looker) look(ctx context.Context) {
 // nextLook is when the next member comes due, as far as this look has seen. It leaves out the next timer while one
 // waits here: if thousands come due meanwhile, each would cost a look.
 func (l *looker) nextLook(seen service.Snapshot) time.Time {
-	switch {
-	case seen.NextTimer.IsZero(), !seen.Next.IsZero() && seen.Next.Before(seen.NextTimer),
-		l.deferred.isDeferred(service.TimerJobs), l.dueTicks.line[service.TimerJobs] != nil,
-		l.timers.room() <= 0:
+	if seen.NextTimer.IsZero() || !seen.Next.IsZero() && seen.Next.Before(seen.NextTimer) || l.timers.room() <= 0 ||
+		l.deferred.isDeferred(service.TimerJobs) || l.dueTicks.line[service.TimerJobs] != nil {
 		return seen.Next
 	}
 	return seen.NextTimer

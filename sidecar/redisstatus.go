@@ -22,11 +22,10 @@ type redisStatus struct {
 	about       func() []any // attributes of the replica for the log
 	table       func() *config.Table
 
-	redis string    // where Redis is; "" = that is not told
-	says  string    // the trouble as it was last logged; "" = there is none
-	at    time.Time // when that was
+	redis string // where Redis is; "" = that is not told
 
 	up           bool
+	at           time.Time                    // when the trouble was last logged
 	answeredOnce atomic.Bool                  // others ask for it
 	shown        atomic.Pointer[view.Trouble] // likewise; nil = Redis is of use
 	announced    string                       // the last text that announce has logged
@@ -39,7 +38,7 @@ func (s *redisStatus) answered(err error) (came bool) {
 	switch {
 	case err == nil && !s.up:
 		s.log.Info("Redis answers")
-		s.clear()
+		s.shown.Store(nil)
 	case err != nil:
 		s.report(diagnosis.Of(err))
 	}
@@ -54,9 +53,9 @@ func (s *redisStatus) registered(ctx context.Context, refused string, err error)
 	switch {
 	case err != nil:
 		s.report(diagnosis.Of(err), "job", refused)
-	case ctx.Err() == nil && s.up && s.says != "":
+	case ctx.Err() == nil && s.up && s.shown.Load() != nil:
 		s.log.Info("Redis takes the jobs")
-		s.clear()
+		s.shown.Store(nil)
 	}
 }
 
@@ -67,14 +66,15 @@ func (s *redisStatus) report(d diagnosis.Diagnosis, with ...any) {
 	if !ok {
 		since = time.Now()
 	}
-	if before := s.shown.Load(); before != nil {
+	before := s.shown.Load()
+	if before != nil {
 		since = before.Since
 	}
 	s.shown.Store(&view.Trouble{Since: since, Diagnosis: d})
-	if d.Says == s.says && time.Since(s.at) < reportAgain {
+	if before != nil && before.Says == d.Says && time.Since(s.at) < reportAgain {
 		return
 	}
-	s.says, s.at = d.Says, time.Now()
+	s.at = time.Now()
 	if s.redis != "" {
 		with = append(with, "redis", s.redis)
 	}
@@ -87,12 +87,6 @@ func (s *redisStatus) report(d diagnosis.Diagnosis, with ...any) {
 
 // reportAgain is how often the log repeats the same trouble, so that a reader need not look far back for it.
 const reportAgain = time.Minute
-
-// clear records that the trouble is over.
-func (s *redisStatus) clear() {
-	s.says = ""
-	s.shown.Store(nil)
-}
 
 // checkFitness logs what is wrong with a Redis that has come: it may be another one than before.
 func (s *redisStatus) checkFitness(ctx context.Context) {

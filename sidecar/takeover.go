@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -14,8 +15,8 @@ import (
 // takeover deals with runs whose replica is gone: it records each as interrupted or cancelled, once. Under
 // at-least-once the tick of an interrupted run becomes due again.
 type takeover struct {
-	replica string          // this one
-	died    map[string]bool // nodes of the earlier processes in this one's place
+	replica string   // this one
+	died    []string // nodes of the earlier processes in this one's place
 	watcher *lock.Watcher
 	log     *slog.Logger
 	spec    func(job string) *spec
@@ -25,18 +26,14 @@ type takeover struct {
 // newTakeover makes the takeover of a replica, before which the processes with these nodes have died in its place.
 func newTakeover(replica string, died []string, locks *lock.Store, log *slog.Logger, spec func(string) *spec,
 	count func(job, run string, rec lock.Reaped, detail string)) takeover {
-	t := takeover{replica: replica, died: map[string]bool{}, watcher: locks.NewWatcher(), log: log, spec: spec,
-		count: count}
-	for _, node := range died {
-		t.died[node] = true
-	}
+	t := takeover{replica: replica, died: died, watcher: locks.NewWatcher(), log: log, spec: spec, count: count}
 	t.watcher.Dead = t.isDead
 	t.watcher.Lacks = func(job string) bool { return !service.IsTimer(job) && spec(job) == nil }
 	return t
 }
 
 // isDead reports whether a run is that of an earlier process in this one's place.
-func (t *takeover) isDead(run string) bool { return t.died[lock.Node(run)] }
+func (t *takeover) isDead(run string) bool { return slices.Contains(t.died, lock.Node(run)) }
 
 // look takes over the runs that have not changed for the length of their leases, or whose process is dead. It does so
 // all at once, since a dead replica may have had many.
