@@ -17,8 +17,10 @@ import (
 // problem is "body".
 func (t *Table) Admits(j *Job) *Problem {
 	var why, hint string
-	switch socket := socketOf(j.HTTP.URL); {
-	case socket != "" && !t.calls(socket):
+	socket := socketOf(j.HTTP.URL)
+	calls := func(other Job) bool { return other.HTTP != nil && socketOf(other.HTTP.URL) == socket }
+	switch known := t.Ready != nil && socketOf(t.Ready.URL) == socket || slices.ContainsFunc(t.Jobs, calls); {
+	case socket != "" && !known:
 		why = "a unix socket that neither a job of the table nor its readiness gate calls"
 		hint = "call the app at http://127.0.0.1:PORT, or " + toTheTable
 	case socket == "" && t.isAdmin(j.HTTP.URL):
@@ -35,12 +37,6 @@ func (t *Table) Admits(j *Job) *Problem {
 
 // subject names a timer in a message.
 func subject(j *Job) string { return "timer " + strict.Quoted(strings.TrimPrefix(j.Name, "timer:")) }
-
-// calls reports whether a job of the table or the readiness gate calls a unix socket.
-func (t *Table) calls(socket string) bool {
-	is := func(j Job) bool { return j.HTTP != nil && socketOf(j.HTTP.URL) == socket }
-	return t.Ready != nil && socketOf(t.Ready.URL) == socket || slices.ContainsFunc(t.Jobs, is)
-}
 
 // isAdmin reports whether a URL has the port of the admin address. It does not see every spelling: the executor checks
 // the address itself when it connects.

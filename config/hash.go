@@ -23,12 +23,7 @@ func (j *Job) fingerprint() string {
 		return ""
 	}
 	all := []any{seriesVersion, j.Schedule.String(), j.TimeZone, j.Start, j.End, j.Jitter, j.Suspend}
-	return digest(append(all, j.rulesOfTicks()...), 16)
-}
-
-// rulesOfTicks has what the fingerprint needs besides the schedule's text; nothing for most jobs, which keep the
-// fingerprint that they had before there were rules.
-func (j *Job) rulesOfTicks() (all []any) {
+	// Most jobs have no rules, and keep the fingerprint that they had before there were any.
 	if d := j.Days; len(d.Exclude)+len(d.Include) > 0 || d.Every != (schedule.Every{}) {
 		excluded := min(len(d.Exclude), len(d.Sums))
 		all = append(all, d.Sums[:excluded], d.Sums[excluded:], d.OnExcluded, d.Every)
@@ -36,7 +31,7 @@ func (j *Job) rulesOfTicks() (all []any) {
 	if j.Schedule.Anchored() {
 		all = append(all, "from start")
 	}
-	return all
+	return digest(all, 16)
 }
 
 // content reports whether a reload has changed a job.

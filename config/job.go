@@ -174,7 +174,11 @@ func (d *decoder) finishSchedule() {
 	}
 	s, err := d.schedules.ParseAll(exprs, o)
 	if err != nil {
-		if i := slices.IndexFunc(j.exprs, isWrong(o)); i >= 0 && len(j.exprs) > 1 {
+		isWrong := func(t strict.Text) bool { // by itself, whatever the window and the rules are
+			_, err := schedule.Parse(t.Value, schedule.Options{TimeZone: o.TimeZone, Job: o.Job})
+			return err != nil
+		}
+		if i := slices.IndexFunc(j.exprs, isWrong); i >= 0 && len(j.exprs) > 1 {
 			expr = j.exprs[i]
 		}
 		opaque := slices.ContainsFunc(j.exprs, func(t strict.Text) bool { return t.Opaque }) ||
@@ -292,33 +296,23 @@ func (d *decoder) checkRemote() {
 // checkEffect warns of keys that have no effect because of the job's other keys.
 func (d *decoder) checkEffect() {
 	j := d.job
-	warn := func(key, hint, why string) { d.Warn(j.at[key].Node, hint, "%s has no effect%s", key, why) }
-	for _, k := range []string{"lock", "concurrencyPolicy", "concurrency", "missed", "startRetries", "notify.change"} {
-		if j.own(k) && j.Guarantee == EveryReplica {
-			warn(k, "", ": with guarantee every-replica there is no lock")
+	everywhere, isExec := j.Guarantee == EveryReplica, j.Exec != nil && j.HTTP == nil
+	unlimited := d.table.MaxRunning == 0 && d.table.Unknown["maxRunning"] == ""
+	warn := func(is bool, key, hint, why string) {
+		if is && j.own(key) {
+			d.Warn(j.at[key].Node, hint, "%s has no effect%s", key, why)
 		}
 	}
-	if j.own("trigger") && j.Guarantee == EveryReplica {
-		warn("trigger", "", ": a job with guarantee every-replica cannot be triggered")
+	for _, k := range []string{"lock", "concurrencyPolicy", "concurrency", "missed", "startRetries", "notify.change"} {
+		warn(everywhere, k, "", ": with guarantee every-replica there is no lock")
 	}
-	if j.own("concurrency") && j.ConcurrencyPolicy != Allow && j.Guarantee != EveryReplica &&
-		!j.unset("concurrencyPolicy") {
-		warn("concurrency", "give the job concurrencyPolicy: Allow",
-			fmt.Sprintf(": under %s one run lives at a time", j.ConcurrencyPolicy))
-	}
-	if j.own("allowRemote") && j.Exec != nil && j.HTTP == nil {
-		warn("allowRemote", "", " on exec")
-	}
-	if j.own("retry.on") && j.Exec != nil && j.HTTP == nil {
-		warn("retry.on", "", " on exec: a command is tried again after any exit code other than 0")
-	}
-	unlimited := d.table.MaxRunning == 0 && d.table.Unknown["maxRunning"] == ""
-	if j.Reserved && unlimited {
-		warn("reserved", "", ": without maxRunning every job has room")
-	}
-	if j.own("priority") && unlimited {
-		warn("priority", "", ": without maxRunning no tick waits for a slot")
-	}
+	warn(!everywhere && j.ConcurrencyPolicy != Allow && !j.unset("concurrencyPolicy"), "concurrency",
+		"give the job concurrencyPolicy: Allow",
+		fmt.Sprintf(": under %s one run lives at a time", j.ConcurrencyPolicy))
+	warn(isExec, "allowRemote", "", " on exec")
+	warn(isExec, "retry.on", "", " on exec: a command is tried again after any exit code other than 0")
+	warn(unlimited && j.Reserved, "reserved", "", ": without maxRunning every job has room")
+	warn(unlimited, "priority", "", ": without maxRunning no tick waits for a slot")
 }
 
 // draft is a job that is being read, with the places of its values.

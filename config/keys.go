@@ -14,6 +14,7 @@ import (
 // tableKeys are the keys at the top level.
 func (d *decoder) tableKeys() []strict.Key {
 	t, job := d.table, jobKeys(&d.draft, d.calendars)
+	common := slices.DeleteFunc(slices.Clone(job), func(k strict.Key) bool { return !k.Common })
 	return []strict.Key{
 		{Name: "service", Type: identifier(&t.Service), Default: strict.Required,
 			Example: "billing", Form: nameForm, Show: strict.Shown,
@@ -44,7 +45,7 @@ func (d *decoder) tableKeys() []strict.Key {
 		{Name: "calendars", Type: calendarsInto(&t.Calendars, d.calendars),
 			Form: strict.Form{Names: calendarForm.Pattern}, Named: true, Also: "holidays calendar",
 			Doc: "sets of whole days by name, for `exclude` and `include` of jobs"},
-		{Name: "defaults", Type: strict.Type{Kind: strict.KindMapping, Keys: common(job), Decode: d.defaults},
+		{Name: "defaults", Type: strict.Type{Kind: strict.KindMapping, Keys: common, Decode: d.defaults},
 			Doc: "values of the keys marked *d* for jobs that do not set them"},
 		{Name: "jobs", Type: strict.Type{Kind: kindJobs, Keys: job, Decode: d.jobs}, Default: strict.Required,
 			Form: strict.Form{Choice: []string{"http", "exec", "claim"}, Chosen: true},
@@ -162,16 +163,6 @@ func lockKeys(to *Lock) []strict.Key {
 			Example: "2s", Show: strict.Shown, Also: "delay grace",
 			Doc: "how long the lock outlives the run; at most 1h"},
 	}
-}
-
-// common are the keys that defaults can set too.
-func common(keys []strict.Key) (common []strict.Key) {
-	for _, k := range keys {
-		if k.Common {
-			common = append(common, k)
-		}
-	}
-	return common
 }
 
 var nameSyntax = regexp.MustCompile(nameForm.Pattern)

@@ -62,16 +62,9 @@ func checkLine(text string, most int) (why, hint string) {
 	return "", ""
 }
 
-func checkRunbook(raw string) (why, hint string) {
-	if why, hint = checkOpenURL(raw); why != "" {
-		return why, hint
-	}
-	return checkLine(raw, runbookForm.Length)
-}
-
-// checkOpenURL says what is wrong with a URL that people open in a browser, and what to write instead. It repeats
+// checkRunbook says what is wrong with a URL that people open in a browser, and what to write instead. It repeats
 // nothing of the URL.
-func checkOpenURL(raw string) (why, hint string) {
+func checkRunbook(raw string) (why, hint string) {
 	const form = "write it like https://example.com/page"
 	u, err := url.Parse(raw)
 	switch {
@@ -89,7 +82,7 @@ func checkOpenURL(raw string) (why, hint string) {
 	case badPort(u.Port()):
 		return "the port must be from 1 to 65535", ""
 	}
-	return "", ""
+	return checkLine(raw, runbookForm.Length)
 }
 
 // metricLabels are the names of labels that Solotick's metrics have, or that Prometheus adds to them: a label of a job

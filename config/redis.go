@@ -1,7 +1,6 @@
 package config
 
 import (
-	"errors"
 	"net"
 	"net/url"
 	"regexp"
@@ -100,17 +99,9 @@ func isAddr(d *strict.Decoder, t strict.Text) bool {
 
 var hostPort = regexp.MustCompile(`^[A-Za-z0-9.-]+:[0-9]{1,5}$`)
 
-// CheckRedisURL says what is wrong with a URL that replaces the table's redis.url. The error repeats nothing of it.
-func CheckRedisURL(raw string) error {
-	if why, _ := checkRedisURL(raw); why != "" {
-		return errors.New(why)
-	}
-	return nil
-}
-
-// checkRedisURL says what is wrong with a URL, and what to write instead. It repeats nothing of the URL except
-// host:port.
-func checkRedisURL(raw string) (why, hint string) {
+// CheckRedisURL says what is wrong with redis.url or a URL that replaces it, and what to write instead. why repeats
+// nothing of the URL, and hint at most its host:port.
+func CheckRedisURL(raw string) (why, hint string) {
 	const form = "write redis://host:6379/0, rediss://… for TLS, unix:///run/redis.sock, or embedded"
 	switch {
 	case raw == Embedded:
@@ -178,7 +169,7 @@ const maxWaitReplicas = 10
 func redisKeys(to *Redis) []strict.Key {
 	const variables = checkVariables + "; a password with special characters belongs in redis.passwordFile"
 	return slices.Concat([]strict.Key{
-		{Name: "url", Type: strict.Checked(strict.Into(&to.URL), variables, checkRedisURL),
+		{Name: "url", Type: strict.Checked(strict.Into(&to.URL), variables, CheckRedisURL),
 			Example: "rediss://redis:6379/0", Form: redisForm, Show: strict.ShownURL, Also: "addr address host uri",
 			Doc: "`redis://host:6379/0`, `rediss://…` for TLS, `unix:///run/redis.sock?db=0`, or `embedded`"},
 		{Name: "sentinel", Type: made(&to.Sentinel, Sentinel{}, sentinelKeys, complete("")),

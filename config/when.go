@@ -52,18 +52,10 @@ func expressions(j *draft) strict.Type {
 	}}
 }
 
-// isWrong reports whether an expression is wrong by itself, whatever the window and the rules are.
-func isWrong(o schedule.Options) func(strict.Text) bool {
-	return func(t strict.Text) bool {
-		_, err := schedule.Parse(t.Value, schedule.Options{TimeZone: o.TimeZone, Job: o.Job})
-		return err != nil
-	}
-}
-
 // isZone reports whether a text is a zone, and records the problem if it is none: that points at the zone then, and not
 // at the schedule.
 func isZone(d *strict.Decoder, t strict.Text) bool {
-	if zoneExists(t.Value) {
+	if schedule.IsZone(t.Value) {
 		return true
 	}
 	hint, why := "write an IANA name, as UTC or Europe/Berlin", "there is no such time zone"
@@ -94,14 +86,12 @@ func nearestZone(name string) string {
 		tries = append(tries, region+"/"+titled)
 	}
 	for _, try := range tries {
-		if zoneExists(try) && try != "LOCAL" {
+		if schedule.IsZone(try) && try != "LOCAL" {
 			return try
 		}
 	}
 	return ""
 }
-
-func zoneExists(name string) bool { return name != "" && name != "Local" && schedule.IsZone(name) }
 
 var fixedOffset = regexp.MustCompile(`(?i)^(?:utc|gmt)?\s*([-+])0?([0-9]{1,2})(?::?00)?$`)
 
@@ -115,7 +105,7 @@ func offsetZone(name string) string {
 	sign := map[string]string{"+": "-", "-": "+"}[m[1]]
 	hours, _ := strconv.Atoi(m[2])
 	zone := fmt.Sprintf("Etc/GMT%s%d", sign, hours)
-	if !zoneExists(zone) {
+	if !schedule.IsZone(zone) {
 		return ""
 	}
 	return zone

@@ -111,10 +111,10 @@ func parseURL(address string) (*redis.Options, error) {
 		return nil, cannot("use the keys under redis in the table instead: timeout, username, tls",
 			"the Redis URL has options after ?, which have no effect")
 	}
-	if err := config.CheckRedisURL(address); err != nil {
+	if why, _ := config.CheckRedisURL(address); why != "" {
 		return nil, cannot("it looks like redis://HOST:6379/0, rediss://… for TLS, unix:///run/redis.sock?db=0, "+
 			"or embedded; in a password write special characters as %2F",
-			"the Redis URL of --redis or %s cannot be read: %w", redisVariable, err)
+			"the Redis URL of --redis or %s cannot be read: %s", redisVariable, why)
 	}
 	o, err := redis.ParseURL(address)
 	if err != nil {

@@ -70,9 +70,6 @@ func NewDays(name string, spans []Span, cron, timeZone string) (*Days, error) {
 	return s, nil
 }
 
-// Name returns the name that NewDays got.
-func (s *Days) Name() string { return s.name }
-
 // String writes the set in one form: equal texts are equal sets. The name is not part of it.
 func (s *Days) String() string {
 	var b strings.Builder

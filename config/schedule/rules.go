@@ -29,15 +29,7 @@ const (
 	PreviousIncluded Shift = "previous"
 )
 
-func (s Shift) days() int64 {
-	switch s {
-	case NextIncluded:
-		return 1
-	case PreviousIncluded:
-		return -1
-	}
-	return 0
-}
+func (s Shift) days() int64 { return map[Shift]int64{NextIncluded: 1, PreviousIncluded: -1}[s] }
 
 // Every keeps the ticks of every n-th day or week on the wall clock, in both directions from a day. Weeks begin on the
 // weekday of that day. The zero value keeps all.

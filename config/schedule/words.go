@@ -150,7 +150,10 @@ func (d described) clockWords() (phrase string, ofDay bool) {
 	if d.open[secondField] != "" || d.open[minuteField] != "" || d.open[hourField] != "" {
 		return d.fieldWords(), someHours
 	}
-	times := d.timesOfDay()
+	var times []int // of day, in seconds
+	for t := d.clockFrom(0); t >= 0; t = d.clockFrom(t + 1) {
+		times = append(times, t)
+	}
 	if len(times) <= mostTimes {
 		return "at " + list(clockTexts(times)), true
 	}
@@ -167,14 +170,6 @@ func (d described) clockWords() (phrase string, ofDay bool) {
 		return d.fieldWords(), false
 	}
 	return everyWords(step) + " from " + clockTexts([]int{first})[0] + " on", false
-}
-
-// timesOfDay returns the times of day of the set, in seconds.
-func (d described) timesOfDay() (times []int) {
-	for t := d.clockFrom(0); t >= 0; t = d.clockFrom(t + 1) {
-		times = append(times, t)
-	}
-	return times
 }
 
 // clockTexts writes times of day, with their seconds if one of them needs them.
@@ -199,10 +194,7 @@ func everyWords(seconds int) string {
 	case seconds%60 == 0:
 		n, unit = seconds/60, "minute"
 	}
-	if n == 1 {
-		return "every " + unit
-	}
-	return fmt.Sprintf("every %d %ss", n, unit)
+	return "every " + strings.TrimPrefix(plural(n, unit), "1 ")
 }
 
 // fieldWords names the values of second, minute and hour one after the other.

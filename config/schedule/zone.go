@@ -30,7 +30,7 @@ func loadZone(name string) (*zone, error) {
 // IsZone reports whether there is a time zone of that name. Not every zone fits a schedule.
 func IsZone(name string) bool {
 	_, err := findZone(name)
-	return err == nil
+	return name != "" && name != "Local" && err == nil
 }
 
 // zone is a time zone as schedules use it: its stretches of constant offset, in order, from the oldest tick to the

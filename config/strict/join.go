@@ -20,45 +20,34 @@ type File struct {
 // only. Keys for extensions belong to their file. Problems of the whole have the name that Begin got. A nil tree means
 // that problems are recorded.
 func (d *Decoder) ReadAll(files []File, list string) *yaml.Node {
-	src := source{name: d.src.name, keys: d.Root, stretches: map[int][]stretch{}}
-	joined := joiner{src: src, hidden: map[*yaml.Node]bool{}}
-	before := len(d.Problems)
+	joined := &source{name: d.src.name, keys: d.Root, stretches: map[int][]stretch{}}
+	hidden, before := map[*yaml.Node]bool{}, len(d.Problems)
+	var roots []*yaml.Node
 	for _, f := range files {
 		root := d.Read(f.Name, f.Data)
 		if root != nil && root.Kind != yaml.MappingNode {
 			d.Fail(root, d.Subject.Begin, "%s must be a mapping, not %s", d.Subject.Noun, KindOf(root))
 		}
-		joined.add(d.src, d.hidden, root)
+		offset := len(joined.lines) // the file stands below those before it
+		joined.parts = append(joined.parts, part{name: d.src.name, from: offset})
+		joined.lines = append(joined.lines, d.src.lines...)
+		for n, s := range d.src.stretches {
+			joined.stretches[n+offset] = s
+		}
+		maps.Copy(hidden, d.hidden)
+		if root != nil {
+			moveDown(root, offset)
+			roots = append(roots, root)
+		}
 	}
 	if len(d.Problems) > before {
 		return nil
 	}
-	d.src, d.hidden = &joined.src, joined.hidden
-	return d.join(joined.roots, list)
+	d.src, d.hidden = joined, hidden
+	return d.join(roots, list)
 }
 
-// joiner collects files as one source.
-type joiner struct {
-	src    source
-	hidden map[*yaml.Node]bool
-	roots  []*yaml.Node
-}
-
-// add puts a file below those before it: its nodes get the lines that they have in the joined source.
-func (j *joiner) add(src *source, hidden map[*yaml.Node]bool, root *yaml.Node) {
-	offset := len(j.src.lines)
-	j.src.parts = append(j.src.parts, part{name: src.name, from: offset})
-	j.src.lines = append(j.src.lines, src.lines...)
-	for n, s := range src.stretches {
-		j.src.stretches[n+offset] = s
-	}
-	maps.Copy(j.hidden, hidden)
-	if root != nil {
-		moveDown(root, offset)
-		j.roots = append(j.roots, root)
-	}
-}
-
+// moveDown gives nodes the lines that they have in a joined source.
 func moveDown(n *yaml.Node, lines int) {
 	n.Line += lines
 	for _, c := range n.Content {
