@@ -16,27 +16,25 @@ import (
 // container runtime: it may connect only to those that a job of the table or the readiness gate calls. The File of the
 // problem is "body".
 func (t *Table) Admits(j *Job) *Problem {
-	var why, hint string
+	var what, hint string
 	socket := socketOf(j.HTTP.URL)
 	calls := func(other Job) bool { return other.HTTP != nil && socketOf(other.HTTP.URL) == socket }
 	switch known := t.Ready != nil && socketOf(t.Ready.URL) == socket || slices.ContainsFunc(t.Jobs, calls); {
 	case socket != "" && !known:
-		why = "a unix socket that neither a job of the table nor its readiness gate calls"
+		what = "http.url is a unix socket that neither a job of the table nor its readiness gate calls"
 		hint = "call the app at http://127.0.0.1:PORT, or " + toTheTable
 	case socket == "" && t.isAdmin(j.HTTP.URL):
-		why = "the replica's own admin address, which jobs may not call"
+		what = "http.url is the replica's own admin address, which jobs may not call"
 		hint = "call the app, and let the app call the API"
 	case j.HTTP.Async != nil && t.Admin == "":
-		return &Problem{File: "body", Hint: "let the answer end the run",
-			Message: subject(j) + ": http.async: the app reports to the admin address, and the table's admin is \"\""}
+		what = "http.async: the app reports to the admin address, and the table's admin is \"\""
+		hint = "let the answer end the run"
 	default:
 		return nil
 	}
-	return &Problem{File: "body", Message: fmt.Sprintf("%s: http.url is %s", subject(j), why), Hint: hint}
+	name := strict.Quoted(strings.TrimPrefix(j.Name, "timer:"))
+	return &Problem{File: "body", Message: fmt.Sprintf("timer %s: %s", name, what), Hint: hint}
 }
-
-// subject names a timer in a message.
-func subject(j *Job) string { return "timer " + strict.Quoted(strings.TrimPrefix(j.Name, "timer:")) }
 
 // isAdmin reports whether a URL has the port of the admin address. It does not see every spelling: the executor checks
 // the address itself when it connects.

@@ -49,9 +49,8 @@ func calendarKeys(to *draftDays) []strict.Key {
 		}
 	}
 	return []strict.Key{
-		{Name: "dates", Type: dates(&to.spans), Example: "[2026-12-25, 2026-12-28..2027-01-02]",
-			Form: datesForm, Show: strict.Shown, Also: "days date holidays",
-			Doc: "days, and ranges with both ends; at most 10000"},
+		{Name: "dates", Type: dates(&to.spans), Example: "[2026-12-25, 2026-12-28..2027-01-02]", Form: datesForm,
+			Show: strict.Shown, Also: "days date holidays", Doc: "days, and ranges with both ends; at most 10000"},
 		{Name: "cron", Type: strict.Type{Kind: strict.KindText, Decode: cron},
 			Example: `"* * * * SAT,SUN"`, Form: filledForm, Show: strict.Shown, Also: "schedule",
 			Doc: "days by a schedule of five fields, whose minute and hour are `*`"},
@@ -172,8 +171,7 @@ func dayKeys(j *draft, known calendars) []strict.Key {
 			Also: "includeCalendars only", Doc: "ticks only on days of these calendars; `[]` = on any day"},
 		{Name: "onExcluded", Type: word(&to.OnExcluded), Default: "skip", Example: "next",
 			Form: strict.Words(schedule.SkipExcluded, schedule.NextIncluded, schedule.PreviousIncluded),
-			Show: strict.Shown, Common: true,
-			Doc: "a tick of an excluded day: `skip` leaves it out, " +
+			Show: strict.Shown, Common: true, Doc: "a tick of an excluded day: `skip` leaves it out, " +
 				"`next` and `previous` [move it](calendars.md#days-that-have-no-ticks)"},
 		{Name: "every", Type: strict.Type{Kind: strict.KindMapping, Keys: everyKeys(&to.Every), Decode: every},
 			Form: strict.Form{Choice: []string{"weeks", "days"}, Chosen: true},

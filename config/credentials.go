@@ -25,8 +25,7 @@ func headerFileKeys(to *HeaderFile) []strict.Key {
 	return []strict.Key{
 		{Name: "file", Type: strict.NonEmpty(&to.File), Default: strict.Required,
 			Example: "/var/run/secrets/tokens/app", Form: filledForm, Show: strict.Shown,
-			Also: "path valueFile fromFile",
-			Doc:  "file with the value; one line break at its end does not count"},
+			Also: "path valueFile fromFile", Doc: "file with the value; one line break at its end does not count"},
 		{Name: "prefix", Type: strict.Fitting(&to.Prefix, fitsHeader), Example: `"Bearer "`,
 			Doc: "text before that value"},
 	}

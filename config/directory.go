@@ -46,14 +46,19 @@ func filesOf(path string, data []byte) (files []strict.File, isDirectory bool, e
 	return files, true, nil
 }
 
-// readDirectory returns the files of a directory as one text.
+// readDirectory returns the files of a directory that belong to the table as one text: those that end in .yaml or .yml.
+// Names that begin with a dot are those of editors, and of the directories behind the links of a mounted ConfigMap.
 func readDirectory(dir string) ([]byte, error) {
-	names, err := tableFiles(dir)
+	entries, err := os.ReadDir(dir) // sorted
 	if err != nil {
 		return nil, err
 	}
 	all := bytes.NewBufferString(directoryHead)
-	for _, name := range names {
+	for _, e := range entries {
+		name := e.Name()
+		if ext := filepath.Ext(name); ext != ".yaml" && ext != ".yml" || strings.HasPrefix(name, ".") {
+			continue
+		}
 		data, err := readRegular(filepath.Join(dir, name))
 		if err != nil {
 			return nil, err
@@ -65,24 +70,6 @@ func readDirectory(dir string) ([]byte, error) {
 		}
 	}
 	return all.Bytes(), nil
-}
-
-// tableFiles returns the names of the files of a directory that belong to the table, sorted: those that end in .yaml or
-// .yml. Names that begin with a dot are those of editors, and of the directories behind the links of a mounted
-// ConfigMap.
-func tableFiles(dir string) ([]string, error) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	for _, e := range entries {
-		name := e.Name()
-		if ext := filepath.Ext(name); (ext == ".yaml" || ext == ".yml") && !strings.HasPrefix(name, ".") {
-			names = append(names, name)
-		}
-	}
-	return names, nil
 }
 
 // readRegular reads a regular file, up to one byte more than Parse accepts.

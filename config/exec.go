@@ -10,11 +10,14 @@ import (
 )
 
 func execKeys(to *Exec) []strict.Key {
+	env := func(d *strict.Decoder, e strict.Entry) {
+		d.TextMap(e, checkEnvName, func(name *yaml.Node, t strict.Text) { set(&to.Env, name.Value, t.Value) }, nil)
+	}
 	return []strict.Key{
 		{Name: "command", Type: program(&to.Command), Default: strict.Required,
 			Example: `["/bin/tool", "--fast"]`, Form: programForm, Show: strict.ShownFirst, Also: "cmd args run",
 			Doc: "the program and its arguments, started without a shell"},
-		{Name: "env", Type: environment(&to.Env), Example: `{LEVEL: "5"}`,
+		{Name: "env", Type: strict.Type{Kind: strict.KindTextMap, Decode: env}, Example: `{LEVEL: "5"}`,
 			Form: strict.Form{Names: variableNames}, Show: strict.ShownNames, Also: "environment",
 			Doc: "variables on top of Solotick's own (without `SOLOTICK_REDIS_URL` and `TRACEPARENT`); " +
 				"cannot set `SOLOTICK_*` and `TRACEPARENT`"},
@@ -42,12 +45,6 @@ func program(to *[]string) strict.Type {
 }
 
 var envName = regexp.MustCompile(variableNames)
-
-func environment(to *map[string]string) strict.Type {
-	return strict.Type{Kind: strict.KindTextMap, Decode: func(d *strict.Decoder, e strict.Entry) {
-		d.TextMap(e, checkEnvName, func(name *yaml.Node, t strict.Text) { set(to, name.Value, t.Value) }, nil)
-	}}
-}
 
 func checkEnvName(name string) (why, hint string) {
 	switch {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -34,10 +35,7 @@ func wordHint(name, value string, words []string) string {
 	if name == "on" && (value == string(StartedLate) || value == string(TakesTooLong)) {
 		return fmt.Sprintf("it needs a duration: write %s: 5m beside on", value)
 	}
-	near := otherWords[name][strict.PlainName(value)]
-	if near == "" {
-		near = strict.Nearest(value, words)
-	}
+	near := cmp.Or(otherWords[name][strict.PlainName(value)], strict.Nearest(value, words))
 	if near == "" || strings.Contains(near, " ") {
 		return near
 	}

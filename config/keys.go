@@ -16,9 +16,8 @@ func (d *decoder) tableKeys() []strict.Key {
 	t, job := d.table, jobKeys(&d.draft, d.calendars)
 	common := slices.DeleteFunc(slices.Clone(job), func(k strict.Key) bool { return !k.Common })
 	return []strict.Key{
-		{Name: "service", Type: identifier(&t.Service), Default: strict.Required,
-			Example: "billing", Form: nameForm, Show: strict.Shown,
-			Doc: "the group of replicas that share the locks; written like a job's name"},
+		{Name: "service", Type: identifier(&t.Service), Default: strict.Required, Example: "billing", Form: nameForm,
+			Show: strict.Shown, Doc: "the group of replicas that share the locks; written like a job's name"},
 		{Name: "redis",
 			Type: strict.Type{Kind: strict.KindMapping, Keys: redisKeys(&t.Redis), Decode: readRedis(&t.Redis)},
 			Form: strict.Form{Choice: []string{"url", "sentinel", "cluster"}},
@@ -57,9 +56,8 @@ func (d *decoder) tableKeys() []strict.Key {
 func jobKeys(to *draft, known calendars) []strict.Key {
 	request := HTTP{Method: http.MethodPost, SuccessCodes: []CodeRange{{200, 299}}}
 	return slices.Concat([]strict.Key{
-		{Name: "name", Type: identifier(&to.Name), Default: strict.Required,
-			Example: "send-invoices", Form: nameForm, Show: strict.Shown,
-			Doc: "lower-case letters, digits, `-` and `.`, at most 63 characters; unique"},
+		{Name: "name", Type: identifier(&to.Name), Default: strict.Required, Example: "send-invoices", Form: nameForm,
+			Show: strict.Shown, Doc: "lower-case letters, digits, `-` and `.`, at most 63 characters; unique"},
 		{Name: "schedule", Type: expressions(to), Default: strict.Required,
 			Example: `"0 9 * * MON-FRI"`, Form: filledForm, Show: strict.Shown, Also: "cron crontab schedules interval",
 			Doc: "when it runs, see [Schedules](#schedules)"},
@@ -70,9 +68,8 @@ func jobKeys(to *draft, known calendars) []strict.Key {
 			Default: "http, exec or claim", Doc: "the request that runs the job"},
 		{Name: "exec", Type: made(&to.Exec, Exec{}, execKeys, complete(`command: ["/bin/tool", "--fast"]`)),
 			Default: "http, exec or claim", Doc: "the command that runs the job"},
-		{Name: "claim", Type: asyncType(&to.Claim), Default: "http, exec or claim",
-			Also: "lease coordinator",
-			Doc:  "the app's own scheduler runs the job, and asks before each tick; `{}` has the defaults"},
+		{Name: "claim", Type: asyncType(&to.Claim), Default: "http, exec or claim", Also: "lease coordinator",
+			Doc: "the app's own scheduler runs the job, and asks before each tick; `{}` has the defaults"},
 		{Name: "allowRemote", Type: strict.Bool(&to.AllowRemote), Default: "false", Example: "true", Show: strict.Shown,
 			Common: true, Doc: "lets `http.url` and its redirects lead to another host"},
 		{Name: "timeout", Type: strict.Duration(&to.Timeout, strict.AtLeast(time.Millisecond)), Default: "5m",
@@ -91,10 +88,9 @@ func jobKeys(to *draft, known calendars) []strict.Key {
 			Also: "maxConcurrency maxInstances",
 			Doc: "runs at once in the cluster under `concurrencyPolicy: Allow`, at most 1000; " +
 				"a tick beyond them is skipped; `0` = no limit"},
-		{Name: "missed", Type: word(&to.Missed),
-			Default: string(Latest), Example: "all", Form: strict.Words(Latest, All, Skip), Show: strict.Shown,
-			Common: true, Also: "catchUp misfire misfirePolicy",
-			Doc: "ticks that no replica could fire in time: " +
+		{Name: "missed", Type: word(&to.Missed), Default: string(Latest), Example: "all",
+			Form: strict.Words(Latest, All, Skip), Show: strict.Shown, Common: true,
+			Also: "catchUp misfire misfirePolicy", Doc: "ticks that no replica could fire in time: " +
 				"`latest` fires the newest late, `all` also up to a hundred before it, in order, `skip` none"},
 		{Name: "startingDeadline", Type: strict.Duration(&to.StartingDeadline, strict.AtLeast(0)), Default: "0s",
 			Example: "1h", Show: strict.Shown, Common: true, Also: "startingDeadlineSeconds",
@@ -115,9 +111,8 @@ func jobKeys(to *draft, known calendars) []strict.Key {
 			Show: strict.ShownTime, Also: "notBefore from", Doc: "no tick before this moment"},
 		{Name: "end", Type: strict.Time(&to.End), Example: "2027-12-01T00:00:00+01:00",
 			Show: strict.Shown, Also: "notAfter until", Doc: "no tick at or after this moment"},
-		{Name: "suspend", Type: strict.Bool(&to.Suspend), Default: "false",
-			Example: "true", Show: strict.Shown, Common: true, Also: "enabled disabled paused",
-			Doc: "true: its ticks are skipped"},
+		{Name: "suspend", Type: strict.Bool(&to.Suspend), Default: "false", Example: "true", Show: strict.Shown,
+			Common: true, Also: "enabled disabled paused", Doc: "true: its ticks are skipped"},
 		{Name: "observe", Type: strict.Bool(&to.Observe), Default: "false",
 			Example: "true", Show: strict.Shown, Common: true, Also: "dryRun dry-run shadow",
 			Doc: "true: nothing is called, see [Observe first](#observe-first)"},
@@ -143,9 +138,8 @@ func retryKeys(to *Retry) []strict.Key {
 			Default: "1m", Example: "5m", Show: strict.Shown, Also: "maxDelay maxWait",
 			Doc: "the longest of these waits; at most 24h"},
 		{Name: "on", Type: codes(&to.On, "limit: 0", "tried again"), Default: "[408, 425, 429, 500-599]",
-			Example: "[408, 425, 429, 500-599, 404]",
-			Form:    codesForm, Show: strict.Shown, Also: "codes statusCodes retryOn",
-			Doc: "answers after which `http` is called again"},
+			Example: "[408, 425, 429, 500-599, 404]", Form: codesForm, Show: strict.Shown,
+			Also: "codes statusCodes retryOn", Doc: "answers after which `http` is called again"},
 	}
 }
 

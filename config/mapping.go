@@ -17,8 +17,7 @@ func made[T any](to **T, start T, keys func(*T) []strict.Key, read func(*strict.
 	return strict.Type{Kind: strict.KindMapping, Keys: keys(draft), Decode: func(d *strict.Decoder, e strict.Entry) {
 		*draft = start
 		read(d, e)
-		value := *draft
-		*to = &value
+		*to = new(*draft)
 	}}
 }
 

@@ -28,9 +28,8 @@ func aboutKeys(to *Job) []strict.Key {
 			Example: "https://wiki.example.com/invoices#failed", Form: runbookForm, Show: strict.ShownURL, Common: true,
 			Also: "runbookUrl playbook docs documentation wiki",
 			Doc:  "what to do when it fails: a URL without a password, at most 1000 characters"},
-		{Name: "labels", Type: labels(&to.Labels),
-			Example: "{tier: gold}", Form: labelsForm, Show: strict.ShownNames, Common: true, Also: "tags annotations",
-			Doc: "at most five texts of your own"},
+		{Name: "labels", Type: labels(&to.Labels), Example: "{tier: gold}", Form: labelsForm, Show: strict.ShownNames,
+			Common: true, Also: "tags annotations", Doc: "at most five texts of your own"},
 	}
 }
 

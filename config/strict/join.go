@@ -68,8 +68,7 @@ func (d *Decoder) join(roots []*yaml.Node, list string) *yaml.Node {
 			case name.Value != list:
 				all.Content = append(all.Content, name, root.Content[i+1])
 			case items == nil:
-				joined := *val
-				items = &joined
+				items = new(*val)
 				all.Content = append(all.Content, name, items)
 			case Entry{Value: val}.IsNull():
 			case val.Kind == yaml.SequenceNode && items.Kind == yaml.SequenceNode:
