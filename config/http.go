@@ -19,9 +19,8 @@ func httpKeys(to *HTTP) []strict.Key {
 		{Name: "method", Type: strict.Fitting(&to.Method, isMethod), Default: "POST", Example: "PUT",
 			Form: methodForm, Show: strict.Shown, Also: "verb", Doc: "HTTP method, in capitals"},
 		{Name: "url", Type: strict.Checked(strict.Into(&to.URL), checkVariables, checkHTTPURL),
-			Default: strict.Required, Example: "http://unix:/run/app.sock:/tidy",
-			Form: webForm, Show: strict.ShownURL, Also: "uri target endpoint",
-			Doc: "`http://127.0.0.1:8080/path`, or `http://unix:/run/app.sock:/path`"},
+			Default: strict.Required, Example: "http://unix:/run/app.sock:/tidy", Form: webForm, Show: strict.ShownURL,
+			Also: "uri target endpoint", Doc: "`http://127.0.0.1:8080/path`, or `http://unix:/run/app.sock:/path`"},
 		headersKey(to),
 		{Name: "body", Type: strict.Fitting(&to.Body, isBody), Example: `'{"dry": false}'`, Form: bodyForm,
 			Also: "data payload json", Doc: "request body, at most 64 KiB"},
@@ -82,7 +81,7 @@ func headersKey(h *HTTP) strict.Key {
 				before[canonical] = name
 				return true
 			}
-			d.TextMap(e, checkHeaderName, func(name *yaml.Node, t strict.Text) {
+			d.TextMap(e, CheckHeaderName, func(name *yaml.Node, t strict.Text) {
 				if isNew(name) && fitsHeader(d, t) {
 					set(&h.Headers, name.Value, t.Value)
 					oddVariable(d, t)
@@ -110,7 +109,9 @@ func IsHeaderValue(s string) bool {
 // oneTrace is the reason why a table cannot set the trace of its runs.
 const oneTrace = "a value of the table would put all runs into one trace"
 
-func checkHeaderName(name string) (why, hint string) {
+// CheckHeaderName says why the table may not set a header, and what to write instead. Such a header tells the job of
+// its run, governs the connection and not the call, or would be the same for all runs.
+func CheckHeaderName(name string) (why, hint string) {
 	canonical := http.CanonicalHeaderKey(name)
 	switch {
 	case !token7230.MatchString(name):

@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -86,15 +87,7 @@ func (c *Claim) prepare() error {
 	if c.Run == "" {
 		c.Run = uuid.NewString()
 	}
-	if c.Policy == "" {
-		c.Policy = Forbid
-	}
-	if c.Kind == "" {
-		c.Kind = "schedule"
-	}
-	if c.Replica == "" {
-		c.Replica = "-"
-	}
+	c.Policy, c.Kind, c.Replica = cmp.Or(c.Policy, Forbid), cmp.Or(c.Kind, "schedule"), cmp.Or(c.Replica, "-")
 	c.Attempt = max(c.Attempt, 1)
 	if c.Due.Before(c.Tick) {
 		c.Due = c.Tick

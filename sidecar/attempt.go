@@ -29,7 +29,10 @@ func (r *runner) attempts(ctx context.Context, w *wake, h *held) ended {
 	for n := 0; ; n++ {
 		e := r.attempt(ctx, w, h, w.attempt+n, &start)
 		if start.IsZero() {
-			e.outcome = unbegun(e.cause)
+			e.outcome = notStarted
+			if errors.Is(e.cause, lock.ErrCancelled) {
+				e.outcome = cancelled
+			}
 			return e
 		}
 		e.start = start
@@ -45,14 +48,6 @@ func (r *runner) attempts(ctx context.Context, w *wake, h *held) ended {
 			return e
 		}
 	}
-}
-
-// unbegun is the outcome of a run that never began. cause is why its context ended, if it did.
-func unbegun(cause error) outcome {
-	if errors.Is(cause, lock.ErrCancelled) {
-		return cancelled
-	}
-	return notStarted
 }
 
 // attempt runs the job once. At the last moment it asks the lease itself whether the job may begin. If the process
@@ -99,9 +94,8 @@ func (r *runner) attempt(ctx context.Context, w *wake, h *held, number int, star
 
 // limited returns a context that ends with a timeoutError after a wait and a run's timeout. set sets the timeout from
 // now on.
-func limited(
-	ctx context.Context, wait, timeout time.Duration,
-) (_ context.Context, set func(time.Duration), stop func() bool) {
+func limited(ctx context.Context, wait, timeout time.Duration) (_ context.Context, set func(time.Duration),
+	stop func() bool) {
 	ctx, end := context.WithCancelCause(ctx)
 	over := &timeoutError{}
 	over.after.Store(int64(timeout))

@@ -2,6 +2,7 @@ package sidecar
 
 import (
 	"context"
+	"slices"
 
 	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/service"
@@ -80,10 +81,7 @@ func (w *wake) isPaused() bool {
 	}
 	w.job.mu.Lock()
 	defer w.job.mu.Unlock()
-	for _, p := range w.job.pauses {
-		if p.Until.IsZero() || w.tick.Before(p.Until) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(w.job.pauses, func(p service.Pause) bool {
+		return p.Until.IsZero() || w.tick.Before(p.Until)
+	})
 }

@@ -35,7 +35,7 @@ type heartbeat struct {
 	beats   int
 	unread  bool // the others' heartbeats could not be read the last time
 	read    time.Time
-	sent    statusText
+	sent    status
 	strange string        // the others of another environment, as meet has logged them
 	twin    time.Time     // when another process last used this name; zero = never, or not lately
 	apart   time.Duration // how long after the beat its heartbeats come, while it has a twin
@@ -50,27 +50,11 @@ type heartbeat struct {
 // errNoAnswer is why a replica takes nothing at first.
 var errNoAnswer = errors.New("no answer from Redis yet")
 
-// status is how a replica fares.
+// status is how a replica fares, as a heartbeat has it.
 type status struct {
-	table    string // its hash
-	idle     error  // why the replica takes no ticks; nil = it does
-	reloaded error  // why the table before is still in force; nil = it is not
-}
-
-// statusText is a status as a heartbeat has it.
-type statusText struct {
-	table, ready, reload string
-}
-
-func (s status) text() statusText {
-	t := statusText{table: s.table}
-	if s.idle != nil {
-		t.ready = s.idle.Error()
-	}
-	if s.reloaded != nil {
-		t.reload = text.OneLine(truncate(firstProblem(s.reloaded), maxDetail))
-	}
-	return t
+	table  string // its hash
+	ready  string // why the replica takes no ticks; "" = it does
+	reload string // why the table before is still in force; "" = it is not
 }
 
 // readAtRest is how long a replica at rest does without the heartbeats of the others at most.
@@ -82,7 +66,7 @@ const readAtRest = time.Minute
 func (h *heartbeat) run(ctx context.Context, draining <-chan struct{}) {
 	var next time.Time
 	for ctx.Err() == nil {
-		if h.sent != h.status().text() || !time.Now().Before(next) {
+		if h.sent != h.status() || !time.Now().Before(next) {
 			next = time.Now().Add(lookEvery)
 			others, unread := []service.Replica(nil), error(nil)
 			reads := h.beats < 5 || h.unread || !h.atRest() || time.Since(h.read) >= readAtRest
@@ -124,15 +108,14 @@ func (h *heartbeat) beat(ctx context.Context) error {
 	if !ok {
 		return errNoAnswer // readers would take our clock to be right
 	}
-	r, now := h.self, h.status().text()
+	r, now := h.self, h.status()
 	r.Table, r.Ready, r.Reload = now.table, now.ready, now.reload
 	r.Offset, r.Skips, r.Ran, r.Twin = offset, h.skipped(), h.results(), !h.twin.IsZero()
 	err := h.store.Beat(ctx, r)
 	if err == nil {
 		h.sent = now
 	}
-	refused := service.Refused(err)
-	h.beatRefused.Store(&refused)
+	h.beatRefused.Store(new(service.Refused(err)))
 	return err
 }
 

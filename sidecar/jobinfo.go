@@ -1,8 +1,6 @@
 package sidecar
 
-import (
-	"github.com/prometheus/client_golang/prometheus"
-)
+import "github.com/prometheus/client_golang/prometheus"
 
 // jobInfo is solotick_job_info: what the jobs at work are, at each scrape. An alert takes owner, runbook and severity
 // from it. The jobs' other labels are not in it: all series of a metric have the same label names, and each job may

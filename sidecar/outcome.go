@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -149,10 +150,7 @@ func truncate(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
-	for n > 0 && s[n]&0xC0 == 0x80 { // not in the middle of a character
-		n--
-	}
-	return s[:n]
+	return strings.ToValidUTF8(s[:n], "") // without half a character
 }
 
 // leftAs is the outcome of a run that its replica left: nobody waits for a cancelled one.

@@ -67,8 +67,7 @@ func (s *Sidecar) swapJobs(t *config.Table) error {
 		}
 		if now := j.inForce(); now == nil || now.Content != c.Content {
 			if s.cron.started() { // else the spec of one job would keep all rows of its table
-				row := *c
-				c = &row
+				c = new(*c)
 			}
 			made = append(made, s.newSpec(c))
 		}

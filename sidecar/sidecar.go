@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/internal/text"
 	"github.com/solotick/solotick/sidecar/execute"
 	"github.com/solotick/solotick/sidecar/notify"
 	"github.com/solotick/solotick/sidecar/service"
@@ -330,7 +331,14 @@ func (s *Sidecar) OwnRuns(job string) service.Ledger { return s.metrics.tally(jo
 
 // status is how the replica fares.
 func (s *Sidecar) status() status {
-	return status{s.Table().Hash, s.WhyIdle(), s.LastReload().Err}
+	now := status{table: s.Table().Hash}
+	if err := s.WhyIdle(); err != nil {
+		now.ready = err.Error()
+	}
+	if err := s.LastReload().Err; err != nil {
+		now.reload = text.OneLine(truncate(firstProblem(err), maxDetail))
+	}
+	return now
 }
 
 // WhyIdle tells why the replica leaves all ticks to others; nil if it takes them.

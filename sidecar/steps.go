@@ -56,8 +56,7 @@ func (s *steps) catchUp() {
 	now := s.clock.Now()
 	for _, j := range s.jobs() {
 		if missed, ok := j.missedTick(now); ok {
-			w := missed // of all that are asked, once a second, the few that owe one go to the heap
-			s.launch(&w)
+			s.launch(new(missed)) // of all that are asked, once a second, the few that owe one go to the heap
 		}
 	}
 }

@@ -162,11 +162,7 @@ func (b *batcher) server(ctx context.Context) (redis.UniversalClient, error) {
 	if !ok {
 		return b.client, nil
 	}
-	master, err := c.MasterForKey(ctx, b.key)
-	if err != nil {
-		return nil, err
-	}
-	return master, nil
+	return c.MasterForKey(ctx, b.key)
 }
 
 // sendPromises sends a batch with promises in it, and believes a promise only if enough replicas have it. WAIT counts

@@ -13,17 +13,15 @@ import (
 var ErrNoAnswer = errors.New("no clear answer from Redis")
 
 // notSentError is an error that came before a byte was sent.
-type notSentError struct{ err error }
+type notSentError struct{ error }
 
-func (e *notSentError) Error() string { return e.err.Error() }
-func (e *notSentError) Unwrap() error { return e.err }
+func (e *notSentError) Unwrap() error { return e.error }
 
 // inFlightError is the end of a caller's context while its request may be anywhere. The context's cause says nothing
 // about this request: it may wrap an error of another request.
-type inFlightError struct{ err error }
+type inFlightError struct{ error }
 
-func (e *inFlightError) Error() string { return e.err.Error() }
-func (e *inFlightError) Unwrap() error { return e.err }
+func (e *inFlightError) Unwrap() error { return e.error }
 
 // NeverSent tells of an error whether the request certainly never left this process.
 func NeverSent(err error) bool {

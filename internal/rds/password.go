@@ -156,9 +156,8 @@ func (p *Password) get() {
 }
 
 // keep keeps an answer of the source. It returns the listeners of a new password, and whether to tell of an error.
-func (p *Password) keep(
-	password string, again time.Duration, err error,
-) (listeners []auth.CredentialsListener, tell bool) {
+func (p *Password) keep(password string, again time.Duration,
+	err error) (listeners []auth.CredentialsListener, tell bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	had, old := p.known, p.password

@@ -131,10 +131,7 @@ func (a *api) events(r *http.Request) (*answer, error) {
 		return nil, err
 	}
 	acts, err := a.operator.Acts(r.Context(), p.Get("job"), limit)
-	if err != nil {
-		return nil, err
-	}
-	return &answer{body: view.NewEvents(acts)}, nil
+	return &answer{body: view.NewEvents(acts)}, err
 }
 
 // number reads a parameter from 1 to most.

@@ -82,10 +82,7 @@ func (a *api) takeBatch(ctx context.Context) error {
 func (a *api) timer(r *http.Request) (*answer, error) {
 	id := r.PathValue("id")
 	source, at, err := a.operator.Timer(r.Context(), id)
-	if err != nil {
-		return nil, err
-	}
-	return &answer{body: view.WholeTimer{Timer: view.NewTimer(id, at), Definition: source}}, nil
+	return &answer{body: view.WholeTimer{Timer: view.NewTimer(id, at), Definition: source}}, err
 }
 
 func (a *api) timers(r *http.Request) (*answer, error) {
@@ -123,10 +120,7 @@ func (a *api) deleteTimers(r *http.Request) (*answer, error) {
 	defer func() { <-a.batches }()
 	deleted, err := a.operator.DeleteTimers(ctx, group)
 	a.Log.Info("timers deleted", "group", group, "timers", deleted)
-	if err != nil {
-		return nil, err
-	}
-	return &answer{body: view.DeletedTimers{Group: group, Deleted: deleted}}, nil
+	return &answer{body: view.DeletedTimers{Group: group, Deleted: deleted}}, err
 }
 
 func (a *api) deleteTimer(r *http.Request) (*answer, error) {

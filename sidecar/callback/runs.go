@@ -25,13 +25,10 @@ var ErrUnknown = errors.New("this replica has no such run, or the token is not t
 var ErrUnsure = errors.New("the lock may end within a heartbeat: it has not been renewed in time")
 
 // OverError is the answer to a report for a run that is over, or has to end.
-type OverError struct{ Why error }
-
-// Error implements error.
-func (e *OverError) Error() string { return e.Why.Error() }
+type OverError struct{ error }
 
 // Unwrap returns why.
-func (e *OverError) Unwrap() error { return e.Why }
+func (e *OverError) Unwrap() error { return e.error }
 
 // Outcome says how the work on a run ended.
 type Outcome string

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 	"unicode"
-	"unicode/utf8"
 )
 
 // Ready asks the app whether it is ready. It is safe for concurrent use if Ask is.
@@ -50,9 +49,5 @@ func OneLine(s string) string {
 		return s
 	}
 	const cut = "…"
-	n := oneLineSize - len(cut)
-	for !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + cut
+	return strings.ToValidUTF8(s[:oneLineSize-len(cut)], "") + cut
 }

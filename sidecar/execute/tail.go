@@ -44,10 +44,7 @@ func (t *Tail) String() string {
 	}
 	s := Printable(string(b))
 	if len(s) > MaxOutput { // the picture of a control character is longer than the character
-		s = s[len(s)-MaxOutput:]
-		for !utf8.RuneStart(s[0]) {
-			s = s[1:]
-		}
+		s = strings.ToValidUTF8(s[len(s)-MaxOutput:], "")
 	}
 	return strings.TrimRight(s, "\n")
 }

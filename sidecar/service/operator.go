@@ -127,9 +127,8 @@ func requestID(id string) (string, error) {
 
 // Cancel ends the live runs of a job, and returns their UUIDs: all, or the one whose UUID begins with run. With
 // waiting, it instead drops what waits because somebody asked for it, and returns the ticks.
-func (o *Operator) Cancel(
-	ctx context.Context, job, run string, waiting bool,
-) (runs []string, waited []time.Time, err error) {
+func (o *Operator) Cancel(ctx context.Context, job, run string,
+	waiting bool) (runs []string, waited []time.Time, err error) {
 	switch {
 	case !waiting:
 		runs, err = o.cancelRuns(ctx, job, run)

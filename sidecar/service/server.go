@@ -73,8 +73,7 @@ const forgetsClaims = "after a restart it has forgotten the claims since the las
 // snapshotsAlone reports whether Redis has written a snapshot, or began with one, and keeps no log of changes. Redis
 // tells of snapshots since 7.0.
 func snapshotsAlone(info map[string]string) bool {
-	return info["aof_enabled"] == "0" &&
-		rds.Number(info["rdb_saves"])+rds.Number(info["rdb_last_load_keys_loaded"]) > 0
+	return info["aof_enabled"] == "0" && rds.Number(info["rdb_saves"])+rds.Number(info["rdb_last_load_keys_loaded"]) > 0
 }
 
 // older compares the first two numbers of versions. A version that is not written in numbers is not older.

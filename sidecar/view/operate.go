@@ -50,11 +50,7 @@ type Cancelled struct {
 
 // NewCancelled returns the answer to a cancel in JSON.
 func NewCancelled(job string, runs []string, waited []time.Time) Cancelled {
-	c := Cancelled{Job: job, Runs: append([]string{}, runs...)}
-	for _, tick := range waited {
-		c.Waiting = append(c.Waiting, Stamp(tick))
-	}
-	return c
+	return Cancelled{job, append([]string{}, runs...), each(waited, Stamp)}
 }
 
 // Drained is a replica's answer to a drain.

@@ -178,8 +178,7 @@ func entry(e *service.Entry) *Entry {
 	if e == nil {
 		return nil
 	}
-	shown := NewEntry(*e)
-	return &shown
+	return new(NewEntry(*e))
 }
 
 func (l *Look) job(j config.Job) Job {

@@ -133,7 +133,7 @@ func (x *explainer) tick(at time.Time) *Why {
 			w.DelayMS = late.Milliseconds()
 		}
 		return say(e.Outcome, "%s%s", x.runWords(e), x.againWords(at))
-	case x.job.Schedule != nil && !x.hasTick(at):
+	case x.job.Schedule != nil && !x.job.Schedule.Next(at.Add(-time.Nanosecond)).Equal(at):
 		next := x.job.Schedule.Next(at)
 		w.Next = Stamp(next)
 		if why, ok := x.job.Schedule.Excluded(at); ok {
@@ -238,11 +238,6 @@ func (x *explainer) excludedWords(why schedule.Exclusion, next time.Time) string
 		return words + ". There is no tick after it."
 	}
 	return words + ". The next tick is " + x.clock(next) + "."
-}
-
-// hasTick reports whether the job's schedule has a tick at an instant.
-func (x *explainer) hasTick(at time.Time) bool {
-	return x.job.Schedule != nil && x.job.Schedule.Next(at.Add(-time.Nanosecond)).Equal(at)
 }
 
 func started(e *service.Entry) time.Time { return e.Ended.Add(-e.Took) }

@@ -101,12 +101,13 @@ func New(c config.HTTP, o Options) execute.Executor {
 		e.private.Set("Authorization", basicAuth(u))
 	}
 	for name, value := range c.Headers {
+		reserved, _ := config.CheckHeaderName(name)
 		switch name = http.CanonicalHeaderKey(name); {
 		case name == "Host":
 			e.host = value
 		case name == "Content-Type":
 			e.content = []string{value} // it belongs to the body, and goes where the body goes
-		case !isReserved(name):
+		case reserved == "" && name != "Expect":
 			e.private.Set(name, value)
 		}
 	}
@@ -119,18 +120,6 @@ func agent(version string) string { return "solotick/" + cmp.Or(version, "dev") 
 func basicAuth(u *url.Userinfo) string {
 	password, _ := u.Password()
 	return "Basic " + base64.StdEncoding.EncodeToString([]byte(u.Username()+":"+password))
-}
-
-// isReserved reports whether the table may not set a header. Such a header tells the job of its run, governs the
-// connection and not the call, or would be the same for all runs.
-func isReserved(name string) bool {
-	switch name {
-	case "Idempotency-Key", "Traceparent", "User-Agent",
-		"Connection", "Keep-Alive", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "Expect",
-		"Content-Length":
-		return true
-	}
-	return strings.HasPrefix(name, "Solotick-")
 }
 
 // target splits a URL of the table. For a unix socket, http://unix:/run/app.sock:/path, it returns the path of the

@@ -22,9 +22,8 @@ const mostPostRedirects = 3
 // Redirects are followed with method and text. Exceptions are 303, which asks for neither, and a redirect from https to
 // http, and one by another machine to this one or to its link. With more headers, of which Content-Type replaces that
 // of a text, a redirect is the answer: they are for this receiver alone.
-func Post(
-	ctx context.Context, rawURL string, more http.Header, body, version string,
-) (code int, again time.Duration, err error) {
+func Post(ctx context.Context, rawURL string, more http.Header,
+	body, version string) (code int, again time.Duration, err error) {
 	first, socket, err := target(rawURL)
 	if err != nil {
 		return 0, 0, err
@@ -32,9 +31,8 @@ func Post(
 	return newTransport(socket, true).post(ctx, first, more, body, version)
 }
 
-func (w *transport) post(
-	ctx context.Context, first *url.URL, more http.Header, body, version string,
-) (code int, again time.Duration, err error) {
+func (w *transport) post(ctx context.Context, first *url.URL, more http.Header,
+	body, version string) (code int, again time.Duration, err error) {
 	c := course{at: first}
 	for hops := 0; ; hops++ {
 		h := http.Header{"User-Agent": {agent(version)}, "Content-Type": {"text/plain; charset=utf-8"}}

@@ -49,10 +49,9 @@ var (
 
 // notSentError is a failure from before the first byte of the request was handed to the kernel. The job certainly
 // never began.
-type notSentError struct{ err error }
+type notSentError struct{ error }
 
-func (e *notSentError) Error() string { return e.err.Error() }
-func (e *notSentError) Unwrap() error { return e.err }
+func (e *notSentError) Unwrap() error { return e.error }
 
 // answer is a whole answer; code is 0 when not even a status line came.
 type answer struct {
@@ -241,8 +240,7 @@ func (w *transport) call(ctx context.Context, req *http.Request, keep bool, m be
 
 // connect makes a connection that is ready for a request.
 func (w *transport) connect(ctx context.Context, u *url.URL) (*conn, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, connectTimeout,
-		fmt.Errorf("no connection within %s", connectTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, connectTimeout, fmt.Errorf("no connection within %s", connectTimeout))
 	defer cancel()
 	nc, err := w.dialURL(ctx, u)
 	if err == nil && u.Scheme == "https" {
@@ -285,9 +283,8 @@ func (w *transport) dialURL(ctx context.Context, u *url.URL) (net.Conn, error) {
 
 // exchange sends one request and reads one answer on c, which it then keeps or closes. It writes the whole request
 // before it reads: the bodies of a table are small, and fit in the buffers of a socket.
-func (w *transport) exchange(
-	ctx context.Context, c *conn, req *http.Request, raw []byte, sent func(),
-) (a answer, err error) {
+func (w *transport) exchange(ctx context.Context, c *conn, req *http.Request, raw []byte,
+	sent func()) (a answer, err error) {
 	stop := context.AfterFunc(ctx, func() { c.SetDeadline(time.Unix(1, 0)) })
 	clean := false
 	defer func() {

@@ -123,11 +123,8 @@ func (l *lines) emit() {
 // wholeRunes takes the beginning of a character off the end of b.
 func wholeRunes(b []byte) []byte {
 	for i := len(b) - 1; i >= 0 && i > len(b)-utf8.UTFMax; i-- {
-		if utf8.RuneStart(b[i]) {
-			if !utf8.FullRune(b[i:]) {
-				return b[:i]
-			}
-			break
+		if utf8.RuneStart(b[i]) && !utf8.FullRune(b[i:]) {
+			return b[:i]
 		}
 	}
 	return b
