@@ -16,16 +16,13 @@ func (d *addresses) flags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&d.listen, "listen", "", "`address` of metrics and health, instead of the table's")
 	f.StringVar(&d.admin, "admin", "", "`address` of the status page and the API, instead of the table's")
-	checks(c, d.check)
-}
-
-// check refuses an admin address that other machines can reach.
-func (d *addresses) check() error {
-	host, _, err := net.SplitHostPort(d.admin)
-	if d.admin == "" || err != nil || config.IsLoopback(host) { // listen says what is wrong with an address
-		return nil
-	}
-	return usage("--admin 127.0.0.1:9748", "--admin must be on this machine alone")
+	checks(c, func() error {
+		host, _, err := net.SplitHostPort(d.admin)
+		if d.admin == "" || err != nil || config.IsLoopback(host) { // listen says what is wrong with an address
+			return nil
+		}
+		return usage("--admin 127.0.0.1:9748", "--admin must be on this machine alone")
+	})
 }
 
 // replace puts the addresses into the table, which may be nil.

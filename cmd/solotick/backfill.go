@@ -16,13 +16,8 @@ import (
 )
 
 func (a *app) backfillCommand() *cobra.Command {
-	var (
-		from moment
-		to   = moment{end: true}
-		dry  bool
-		anew bool
-		yes  bool
-	)
+	from, to := moment{}, moment{end: true}
+	var dry, anew, yes bool
 	c := a.outputFlag(&cobra.Command{
 		Use:   "backfill JOB --from TIME --to TIME",
 		Short: "Run a job for past ticks",
@@ -39,7 +34,7 @@ request from its store, and does the work only for ticks that it has not seen. T
 		Example: `  solotick backfill -c table.yaml send-invoices --from 2027-03-01T00:00:00Z --to 2027-03-08T00:00:00Z
   solotick backfill -c table.yaml send-invoices --from 2027-03-01T00:00:00Z --to 2027-03-08T00:00:00Z --dry-run
   solotick backfill -c table.yaml send-invoices --from 2027-03-01T00:00:00Z --to 2027-03-08T00:00:00Z --new-keys`,
-		Args:              oneJob,
+		Args:              ofOneJob(1, 1),
 		ValidArgsFunction: a.completeJobs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if !from.given() || !to.given() {
@@ -103,9 +98,7 @@ type backfillJSON struct {
 	DryRun bool     `json:"dryRun"`
 }
 
-func (a *app) backfill(
-	ctx context.Context, op *operator, job string, ticks []time.Time, dry, anew bool,
-) error {
+func (a *app) backfill(ctx context.Context, op *operator, job string, ticks []time.Time, dry, anew bool) error {
 	result := backfillJSON{Job: job, Ticks: []string{}, DryRun: dry}
 	for _, t := range ticks {
 		result.Ticks = append(result.Ticks, view.Stamp(t))

@@ -10,11 +10,8 @@ import (
 )
 
 func (a *app) cancelCommand() *cobra.Command {
-	var (
-		run string
-
-		waiting bool
-	)
+	var run string
+	var waiting bool
 	c := a.outputFlag(&cobra.Command{
 		Use:   "cancel JOB",
 		Short: "End the live runs of a job",
@@ -31,7 +28,7 @@ cannot be cancelled.`,
 		Example: `  solotick cancel -c table.yaml send-invoices
   solotick cancel -c table.yaml send-invoices --run 5e4d3c2b --reason "fills the disk"
   solotick cancel -c table.yaml send-invoices --waiting`,
-		Args:              oneJob,
+		Args:              ofOneJob(1, 1),
 		ValidArgsFunction: a.completeJobs(1),
 		RunE: a.onRedis(func(ctx context.Context, op *operator, args []string) error {
 			return a.cancel(ctx, op, args[0], run, waiting)

@@ -122,8 +122,7 @@ func (c *claimed) ask(ctx context.Context, wait, again time.Duration, path strin
 		cancel()
 		r, answered := errors.AsType[*refused](err)
 		final := answered && r.final() && !(c.wait && (r.Reason == "overlap" || r.Reason == "paused"))
-		if err == nil || final || !time.Now().Before(until) ||
-			!beat.Sleep(ctx, min(time.Second, again/10)) {
+		if err == nil || final || !time.Now().Before(until) || !beat.Sleep(ctx, min(time.Second, again/10)) {
 			return err
 		}
 	}
@@ -137,8 +136,7 @@ func (c *claimed) beat(ctx context.Context, until time.Time) error {
 	if err != nil {
 		return fmt.Errorf("sending a heartbeat: %w", err)
 	}
-	end := c.sent.Add(c.heartbeat - c.grace/8) // the kill takes a moment, too
-	c.end.Store(&end)
+	c.end.Store(new(c.sent.Add(c.heartbeat - c.grace/8))) // the kill takes a moment, too
 	return nil
 }
 

@@ -24,10 +24,7 @@ import (
 const answerLimit = 5 * time.Second
 
 func (a *app) drainCommand() *cobra.Command {
-	var (
-		admin   string
-		timeout = length{example: "20s"}
-	)
+	admin, timeout := "", length{example: "20s"}
 	c := a.outputFlag(&cobra.Command{
 		Use:   "drain",
 		Short: "Make the replica on this machine take no more ticks, and wait for its runs",

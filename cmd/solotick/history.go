@@ -24,11 +24,9 @@ const (
 )
 
 func (a *app) historyCommand() *cobra.Command {
-	var (
-		n            int
-		q            service.Search
-		since, until moment
-	)
+	var n int
+	var q service.Search
+	var since, until moment
 	c := a.outputFlag(&cobra.Command{
 		Use: "history [JOB]...",
 		// The names that other tools have for it.

@@ -18,12 +18,9 @@ import (
 const maxNext = 100_000
 
 func (a *app) nextCommand() *cobra.Command {
-	var (
-		n    int
-		from moment
-		to   = moment{ahead: true}
-		ex   explainFlags
-	)
+	var n int
+	from, to := moment{}, moment{ahead: true}
+	var ex explainFlags
 	c := a.outputFlag(&cobra.Command{
 		Use:   "next [JOB]...",
 		Short: "Show the next ticks of each job",

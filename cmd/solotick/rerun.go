@@ -10,10 +10,7 @@ import (
 )
 
 func (a *app) rerunCommand() *cobra.Command {
-	var (
-		tick  = moment{tick: true}
-		force bool
-	)
+	tick, force := moment{tick: true}, false
 	c := a.outputFlag(&cobra.Command{
 		Use:   "rerun JOB",
 		Short: "Run a failed tick again",
@@ -25,7 +22,7 @@ rerun runs one past tick under its own key, trigger the job now under a new tick
 With --wait the exit code is 0 only if the run succeeded.`,
 		Example: `  solotick rerun -c table.yaml send-invoices
   solotick rerun -c table.yaml send-invoices --tick 2027-03-28T07:00:00Z --wait --timeout 5m`,
-		Args:              oneJob,
+		Args:              ofOneJob(1, 1),
 		ValidArgsFunction: a.completeJobs(1),
 		RunE: a.onRedis(func(ctx context.Context, op *operator, args []string) error {
 			return a.rerun(ctx, op, args[0], tick, force)

@@ -332,14 +332,13 @@ func (a *app) replicaName(oneMachine bool) (string, error) {
 // ownName makes a name taken from the host unique on it. The first process of the service has the host's name until it
 // calls free; the others add their pid. Names of the flag or the pod stay as they are.
 func (a *app) ownName(name, service string) (own string, free func()) {
-	free = func() {}
 	if a.replica != "" || os.Getenv("POD_NAME") != "" {
-		return name, free
+		return name, func() {}
 	}
 	if free, ok := takeName(name, service); ok {
 		return name, free
 	}
-	return fmt.Sprintf("%s-%d", name, os.Getpid()), free
+	return fmt.Sprintf("%s-%d", name, os.Getpid()), func() {}
 }
 
 // The contents of the two listeners, for log lines and errors.

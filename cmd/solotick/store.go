@@ -164,9 +164,6 @@ func operatorFailure(err error) *failure {
 	return f
 }
 
-// oneJob accepts exactly one name.
-func oneJob(c *cobra.Command, args []string) error { return ofOneJob(1, 1)(c, args) }
-
 // ofOneJob accepts so many arguments, the first of which is the name of a job.
 func ofOneJob(least, most int) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {

@@ -58,15 +58,10 @@ type timerFlags struct {
 }
 
 func (a *app) timerSetCommand() *cobra.Command {
-	var (
-		f       timerFlags
-		headers []string
-		file    string
-
-		at      = moment{ahead: true}
-		after   = length{example: "48h"}
-		timeout = length{example: "5m"}
-	)
+	var f timerFlags
+	var headers []string
+	var file string
+	at, after, timeout := moment{ahead: true}, length{example: "48h"}, length{example: "5m"}
 	c := a.outputFlag(&cobra.Command{
 		Use:   "set ID {{--at TIME | --after DURATION | --schedule SCHEDULE} --url URL | -f FILE}",
 		Short: "Send a request at a given time, or by a schedule",

@@ -106,10 +106,7 @@ func spanOptions(env func(string) string) (*trace.Options, error) {
 // collector is where spans are sent: the address for traces as it is, or the one for all signals with its path for
 // traces.
 func collector(ofTraces, ofAll string) (string, error) {
-	raw := ofTraces
-	if raw == "" {
-		raw = strings.TrimSuffix(cmp.Or(ofAll, "http://localhost:4318"), "/") + "/v1/traces"
-	}
+	raw := cmp.Or(ofTraces, strings.TrimSuffix(cmp.Or(ofAll, "http://localhost:4318"), "/")+"/v1/traces")
 	u, err := url.Parse(raw)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return "", errors.New("OTEL_EXPORTER_OTLP_ENDPOINT: write http://HOST:4318 or https://HOST:4318")

@@ -22,19 +22,17 @@ With --wait the exit code is 0 only if the run succeeded. While the run has not 
 		Example: `  solotick trigger -c table.yaml send-invoices
   solotick trigger -c table.yaml send-invoices --wait --timeout 10m
   solotick trigger -c table.yaml send-invoices -o json`,
-		Args:              oneJob,
+		Args:              ofOneJob(1, 1),
 		ValidArgsFunction: a.completeJobs(1),
-		RunE: a.onRedis(func(ctx context.Context, op *operator, args []string) error {
-			return a.trigger(ctx, op, args[0])
-		}),
+		RunE:              a.onRedis(a.trigger),
 	})
 	a.authorFlags(c, "events")
 	a.wait.flags(c)
 	return c
 }
 
-func (a *app) trigger(ctx context.Context, op *operator, name string) error {
-	j, err := op.Startable(ctx, name)
+func (a *app) trigger(ctx context.Context, op *operator, args []string) error {
+	j, err := op.Startable(ctx, args[0])
 	if err != nil {
 		return err
 	}
@@ -42,7 +40,7 @@ func (a *app) trigger(ctx context.Context, op *operator, name string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(a.text(), "triggered %s: tick %s, request %s\n", name, view.Stamp(due.Tick), due.Nonce)
+	fmt.Fprintf(a.text(), "triggered %s: tick %s, request %s\n", j.Name, view.Stamp(due.Tick), due.Nonce)
 	return a.asked(ctx, op, due, nil)
 }
 

@@ -40,7 +40,7 @@ The exit code is 1 unless the job succeeded.`,
 		Example: `  solotick try -c table.yaml send-invoices
   solotick try -c table.yaml send-invoices --tick 2027-03-28T07:00:00Z
   solotick try -c table.yaml send-invoices -o json`,
-		Args:              oneJob,
+		Args:              ofOneJob(1, 1),
 		ValidArgsFunction: a.completeJobs(0),
 		RunE:              func(_ *cobra.Command, args []string) error { return a.try(args[0], tick) },
 	})

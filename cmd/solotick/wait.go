@@ -27,14 +27,12 @@ func (f *waitFlags) flags(c *cobra.Command) {
 	c.Flags().BoolVar(&f.wait, "wait", false, "wait for the end of the run and show it")
 	f.timeout.example = "10m"
 	c.Flags().Var(&f.timeout, "timeout", "longest `duration` of --wait, such as 90s or 10m (default: no limit)")
-	checks(c, f.check)
-}
-
-func (f *waitFlags) check() error {
-	if f.timeout.Duration > 0 && !f.wait {
-		return usage(fmt.Sprintf("--wait --timeout %s", &f.timeout), "--timeout requires --wait")
-	}
-	return nil
+	checks(c, func() error {
+		if f.timeout.Duration > 0 && !f.wait {
+			return usage(fmt.Sprintf("--wait --timeout %s", &f.timeout), "--timeout requires --wait")
+		}
+		return nil
+	})
 }
 
 // historyOfWait is how many runs of the job --wait looks through for the end of the one that it waits for.
@@ -66,8 +64,7 @@ func (a *app) asked(ctx context.Context, op *operator, due lock.Due, before []se
 	entry, err := w.end(ctx)
 	if err != nil {
 		if errors.Is(context.Cause(ctx), errWaited) {
-			return cannot("solotick history "+due.Job,
-				"no longer waiting after %s; %s", &a.wait.timeout, w.stands())
+			return cannot("solotick history "+due.Job, "no longer waiting after %s; %s", &a.wait.timeout, w.stands())
 		}
 		return err
 	}
@@ -165,8 +162,7 @@ func (w *waiting) history(ctx context.Context) ([]service.Entry, error) {
 	history, err := w.store.History(ctx, w.due.Job, historyOfWait)
 	refused := func(e service.Entry) bool { return e.Outcome == service.HandedOver && e.Tick.Equal(w.due.Tick) }
 	if i := slices.IndexFunc(history, refused); i >= 0 {
-		last := history[i]
-		w.refused = &last
+		w.refused = new(history[i])
 	}
 	return slices.DeleteFunc(history, func(e service.Entry) bool { return w.before[e.Run] }), err
 }

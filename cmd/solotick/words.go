@@ -83,11 +83,10 @@ func shorten(name string, n int) string {
 
 // cut keeps the first n characters of a line; 0 is no limit.
 func cut(line string, n int) string {
-	r := []rune(line)
-	if n == 0 || len(r) <= n {
+	if n == 0 {
 		return line
 	}
-	return string(r[:n-1]) + "…"
+	return text.Cut(line, n)
 }
 
 // wrap breaks text between words into lines of at most width characters, and longer words within; 0 is no limit.
