@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 )
@@ -71,7 +72,7 @@ func Tidy(ps []Problem) []Problem {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line),
 			cmp.Compare(a.Column, b.Column), cmp.Compare(a.Message, b.Message))
 	}
-	slices.SortStableFunc(ps, order)
+	sort.SliceStable(ps, func(i, j int) bool { return order(ps[i], ps[j]) < 0 })
 	return slices.CompactFunc(ps, func(a, b Problem) bool { return order(a, b) == 0 })
 }
 

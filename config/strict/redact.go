@@ -2,7 +2,7 @@ package strict
 
 import (
 	"regexp"
-	"slices"
+	"sort"
 	"strings"
 	"unicode/utf8"
 
@@ -59,7 +59,7 @@ type redactor struct {
 func (r *redactor) redact(root *yaml.Node, keys []Key) {
 	r.value(root, Key{Type: Type{Keys: keys}})
 	for _, stretches := range r.src.stretches {
-		slices.SortStableFunc(stretches, func(a, b stretch) int { return a.from - b.from })
+		sort.SliceStable(stretches, func(i, j int) bool { return stretches[i].from < stretches[j].from })
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -152,8 +153,8 @@ func (s *Store) Replicas(ctx context.Context) ([]Replica, error) {
 		return all, err
 	}
 	// Reports of live ones count more.
-	slices.SortStableFunc(all, func(a, b Replica) int { return b.Seen.Compare(a.Seen) })
-	defer slices.SortStableFunc(all, byName)
+	sort.Slice(all, func(i, j int) bool { return all[i].Seen.After(all[j].Seen) })
+	defer sortByName(all)
 	size := 0
 	for some := range slices.Chunk(all, 50) { // an answer has its bound
 		ask := []any{"hmget", s.redis.Keys.Reports}
@@ -206,7 +207,7 @@ func (s *Store) Heartbeats(ctx context.Context) ([]Replica, error) {
 	if tooMany != nil { // or Redis gave no answer
 		return nil, fmt.Errorf("reading the heartbeats: %w", tooMany)
 	}
-	slices.SortStableFunc(all, byName)
+	sortByName(all)
 	return all, nil
 }
 
@@ -229,7 +230,9 @@ func (s *Store) hash(ctx context.Context, key string, most, bytes int) (map[stri
 	return fields, err
 }
 
-func byName(a, b Replica) int { return cmp.Compare(a.Name, b.Name) }
+func sortByName(all []Replica) {
+	sort.Slice(all, func(i, j int) bool { return all[i].Name < all[j].Name })
+}
 
 func parseReplica(name, text string) (Replica, error) {
 	var t replicaText

@@ -62,8 +62,8 @@ func (l *Look) Results(j config.Job) []service.Entry {
 			all = append(all, e)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b service.Entry) int {
-		return cmp.Or(service.ByFailure(a, b), cmp.Compare(a.Replica, b.Replica))
+	sort.SliceStable(all, func(i, j int) bool {
+		return cmp.Or(service.ByFailure(all[i], all[j]), cmp.Compare(all[i].Replica, all[j].Replica)) < 0
 	})
 	return all
 }
