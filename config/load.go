@@ -152,7 +152,12 @@ func newDecoder(of strict.Subject, now time.Time) *decoder {
 		table: &Table{Listen: ":9747", Admin: "127.0.0.1:9748", Clock: "redis", ShutdownGrace: 25 * time.Second,
 			Redis: Redis{Timeout: 500 * time.Millisecond}},
 	}
-	d.Rules = strict.Rules{Note: d.note, Flawed: d.flawed, Remedy: remedy,
+	d.Rules = strict.Rules{Note: d.note, Remedy: remedy,
+		Flawed: func(e strict.Entry) {
+			if d.job == nil && e.Path == e.Name { // at the top level
+				set(&d.table.Unknown, e.Name, hasProblems)
+			}
+		},
 		Homes:   func(name string) []string { return homes(d.Decoder, d.job != nil, name) },
 		Explain: func(e strict.Entry, key string) (string, string) { return explain(d.Decoder, d.job != nil, e, key) },
 		Foreign: func(content string, root *yaml.Node) bool { return foreign(d.Decoder, content, root) }}
@@ -179,13 +184,6 @@ func (d *decoder) note(e strict.Entry, t strict.Text) {
 	}
 	d.job.at[e.Path] = t
 	d.job.missing = slices.DeleteFunc(d.job.missing, func(path string) bool { return path == e.Path })
-}
-
-// flawed records that a key at the top level has problems.
-func (d *decoder) flawed(e strict.Entry) {
-	if d.job == nil && e.Path == e.Name {
-		set(&d.table.Unknown, e.Name, hasProblems)
-	}
 }
 
 // whole decodes the table itself.

@@ -104,10 +104,7 @@ var (
 
 // oddDays warns of Quartz' numbers of weekdays, and of two restricted day fields.
 func oddDays(d *strict.Decoder, expr strict.Text, f []string) {
-	at := 2 // of the day of month
-	if len(f) > 5 {
-		at = 3
-	}
+	at := min(len(f), 6) - 3 // of the day of month
 	month, week := f[at], f[at+2]
 	switch {
 	case month == "?" && (week == "L" || weekdayNumber.MatchString(week) && !sundayZero.MatchString(week)):

@@ -43,7 +43,7 @@ func TestTheProtocolPageIsComplete(t *testing.T) {
 		wanted = append(wanted, "\n| `"+verb+"` | ")
 	}
 	words := map[any]string{time.Second: "1 second", 3: "three", "7": "seven"}
-	expires := regexp.MustCompile(`'none' and (\d+) or (\d+)\)`).FindStringSubmatch(registerSource)
+	expires := regexp.MustCompile(`'none' and (\d+) or (\d+)\)`).FindStringSubmatch(registerScript.Source)
 	for _, s := range []struct {
 		form   string
 		figure any

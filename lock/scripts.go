@@ -1,32 +1,20 @@
 package lock
 
 import (
-	_ "embed"
+	"embed"
 
 	"github.com/solotick/solotick/internal/rds"
 )
 
-var (
-	//go:embed acquire.lua
-	acquireSource string
-	//go:embed extend.lua
-	extendSource string
-	//go:embed settle.lua
-	settleSource string
-	//go:embed release.lua
-	releaseSource string
-	//go:embed register.lua
-	registerSource string
-	//go:embed book.lua
-	bookSource string
-	//go:embed drop.lua
-	dropSource string
+//go:embed *.lua
+var scripts embed.FS
 
-	acquireScript  = rds.NewScript(acquireSource, rds.AllAnswers)
-	extendScript   = rds.NewScript(extendSource, rds.Unconfirmed)
-	settleScript   = rds.NewScript(settleSource, rds.AllAnswers)
-	releaseScript  = rds.NewScript(releaseSource, rds.Unconfirmed)
-	registerScript = rds.NewScript(registerSource, rds.AllAnswers)
-	bookScript     = rds.NewScript(bookSource, rds.WhatIsDone)
-	dropScript     = rds.NewScript(dropSource, rds.WhatIsDone)
+var (
+	acquireScript  = rds.Load(scripts, "acquire.lua", rds.AllAnswers)
+	extendScript   = rds.Load(scripts, "extend.lua", rds.Unconfirmed)
+	settleScript   = rds.Load(scripts, "settle.lua", rds.AllAnswers)
+	releaseScript  = rds.Load(scripts, "release.lua", rds.Unconfirmed)
+	registerScript = rds.Load(scripts, "register.lua", rds.AllAnswers)
+	bookScript     = rds.Load(scripts, "book.lua", rds.WhatIsDone)
+	dropScript     = rds.Load(scripts, "drop.lua", rds.WhatIsDone)
 )

@@ -100,7 +100,7 @@ func (s *Sidecar) ask(a *asker, name string, tick time.Time) error {
 	now := sp.now(s.clock)
 	if sp.Schedule.IsLease() {
 		a.idle = s.slots.idle
-		s.launchFor(a, j, now.Truncate(time.Millisecond), kindSchedule)
+		s.launchFor(a, j, now.Truncate(time.Millisecond), now)
 		return nil
 	}
 	before, after := sp.series.newest(now), sp.series.after(now)
@@ -123,18 +123,14 @@ func (s *Sidecar) ask(a *asker, name string, tick time.Time) error {
 		return &service.Refusal{Kind: service.Future, Hint: "ask when it has come",
 			Message: fmt.Sprintf("%s comes in %s", stamp(tick), due.Sub(now).Round(time.Second))}
 	}
-	kind := kindSchedule
-	if now.Sub(due) > punctual {
-		kind = kindCatchup
-	}
-	s.launchFor(a, j, tick, kind)
+	s.launchFor(a, j, tick, now)
 	return nil
 }
 
 // launchFor fires a tick for an app that asks.
-func (s *Sidecar) launchFor(a *asker, j *job, tick time.Time, kind string) {
+func (s *Sidecar) launchFor(a *asker, j *job, tick, now time.Time) {
 	j.mu.Lock()
-	w := j.tableWake(tick, kind)
+	w := j.tableWake(tick, now)
 	j.mu.Unlock()
 	w.asker = a
 	s.firer.launch(&w, func(why skip) { a.refused <- why })

@@ -188,11 +188,7 @@ func (j *job) take(upTo time.Time) (wake, bool) {
 	if !ok {
 		return wake{}, false
 	}
-	w := j.tableWake(tick, kindSchedule)
-	if upTo.Sub(w.due) > punctual {
-		w.kind = kindCatchup
-	}
-	return w, true
+	return j.tableWake(tick, upTo), true
 }
 
 // missedTick returns a wake for a tick that came due and whose fate this replica does not know: no replica was there,
@@ -205,13 +201,19 @@ func (j *job) missedTick(at time.Time) (wake, bool) {
 		!j.spec.usesClaims() || j.spec.Missed == config.Skip || j.spec.asks() {
 		return wake{}, false
 	}
-	return j.tableWake(j.ticks.taken, kindCatchup), true
+	w := j.tableWake(j.ticks.taken, at)
+	w.kind = kindCatchup
+	return w, true
 }
 
-// tableWake is called with mu locked.
-func (j *job) tableWake(tick time.Time, kind string) wake {
+// tableWake is a wake for a tick that comes due by an instant, or came due before. It is called with mu locked.
+func (j *job) tableWake(tick, by time.Time) wake {
 	j.ticks.asking++
-	return wake{job: j, spec: j.spec, tick: tick, due: j.spec.series.due(tick), kind: kind, attempt: 1, asking: true}
+	due, kind := j.spec.series.due(tick), kindSchedule
+	if by.Sub(due) > punctual {
+		kind = kindCatchup
+	}
+	return wake{job: j, spec: j.spec, tick: tick, due: due, kind: kind, attempt: 1, asking: true}
 }
 
 // dueWake is the wake for a member of the due set. A manual run is due at once: its tick is by Redis' clock, and only

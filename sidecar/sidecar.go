@@ -113,8 +113,8 @@ func (s *Sidecar) connect(o Options, timer *job) {
 	nudges, deferred := newNudges(), newDeferred(&s.fires)
 	peers := &rendezvous{replica: o.Replica, store: s.store, looking: make(chan struct{}, 1)}
 	s.heartbeat = &heartbeat{store: s.store, clock: s.clock, rendezvous: peers, log: s.log, status: s.status,
-		nudges: nudges, atRest: s.atRest,
-		spec: s.spec, self: service.Replica{Name: o.Replica, Version: o.Version, Observe: o.Observe,
+		nudges: nudges, atRest: s.atRest, spec: s.spec,
+		self: service.Replica{Name: o.Replica, Version: o.Version, Observe: o.Observe,
 			Environment: o.Environment, Process: o.Process, Local: o.Table.Clock == "local"},
 		skips: map[string]service.Skip{}, ran: map[string]service.Entry{}}
 	s.heartbeat.beatRefused.Store(new(error))

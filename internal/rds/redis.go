@@ -196,9 +196,7 @@ func (r *Redis) Call(ctx context.Context, sc *Script, nowAt int, keys []string, 
 
 // Backoff is the wait between two tries of the same request. It is short at first, since most losses are a single
 // packet or a reconnect.
-func Backoff(try int) time.Duration {
-	return min(50*time.Millisecond<<min(try, 6), 2*time.Second)
-}
+func Backoff(try int) time.Duration { return min(50*time.Millisecond<<min(try, 6), 2*time.Second) }
 
 // ClockCheckEvery is the longest single sleep of a wait for a Boottime: timers stand still in suspend.
 const ClockCheckEvery = time.Second

@@ -2,6 +2,7 @@ package rds
 
 import (
 	"crypto/sha1" // the name that Redis knows a script by
+	"embed"
 	"encoding/hex"
 	"strings"
 )
@@ -31,6 +32,15 @@ func NewScript(source string, confirm Confirm) *Script {
 	}
 	sum := sha1.Sum([]byte(source))
 	return &Script{Source: source, SHA: hex.EncodeToString(sum[:]), confirm: confirm}
+}
+
+// Load makes a script of an embedded file.
+func Load(from embed.FS, file string, confirm Confirm) *Script {
+	source, err := from.ReadFile(file)
+	if err != nil {
+		panic(err) // every test would show it
+	}
+	return NewScript(string(source), confirm)
 }
 
 // promised reports whether an answer of the script has to be confirmed.

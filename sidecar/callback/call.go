@@ -107,7 +107,11 @@ func (c *Call) Close() {
 // If ctx ends, Wait refuses heartbeats. It then waits as long as the app may work by the last answered one, takes a
 // report until then, and returns the cause of ctx.
 func (c *Call) Wait(ctx context.Context) (Report, error) {
-	c.isAccepted()
+	c.mu.Lock()
+	if c.heard.IsZero() {
+		c.heard = time.Now()
+	}
+	c.mu.Unlock()
 	told := ctx.Done()
 	for {
 		left := time.NewTimer(c.left(told == nil))
@@ -134,14 +138,6 @@ func (c *Call) isUnsure() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.unsure
-}
-
-func (c *Call) isAccepted() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.heard.IsZero() {
-		c.heard = time.Now()
-	}
 }
 
 // left is how long to wait for the app, as far as is known now.

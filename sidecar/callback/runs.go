@@ -67,9 +67,7 @@ type Executor interface {
 type name struct{ run, token string }
 
 // New returns the runs of a replica whose API is at this address, host:port.
-func New(address string) *Runs {
-	return &Runs{address: address, calls: map[name]*Call{}}
-}
+func New(address string) *Runs { return &Runs{address: address, calls: map[name]*Call{}} }
 
 // Open makes an attempt of a run known, with a token of its own. The app has to send a heartbeat at least that often.
 // lasts reports whether the lease of the run lasts for at least a time; nil = it always does. The caller closes the

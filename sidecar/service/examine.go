@@ -2,7 +2,6 @@ package service
 
 import (
 	"context"
-	_ "embed"
 	"fmt"
 	"slices"
 	"strconv"
@@ -13,11 +12,6 @@ import (
 	"github.com/solotick/solotick/internal/rds"
 	"github.com/solotick/solotick/internal/text"
 )
-
-//go:embed examine.lua
-var examineSource string
-
-var examineScript = rds.NewScript(examineSource, rds.Unconfirmed)
 
 // Level says how bad a Finding is.
 type Level string

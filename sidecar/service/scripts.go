@@ -1,26 +1,19 @@
 package service
 
 import (
-	_ "embed"
+	"embed"
 
 	"github.com/solotick/solotick/internal/rds"
 )
 
-var (
-	//go:embed ask.lua
-	askSource string
-	//go:embed pause.lua
-	pauseSource string
-	//go:embed cancel.lua
-	cancelSource string
-	//go:embed timer.lua
-	timerSource string
-	//go:embed spring.lua
-	springSource string
+//go:embed *.lua
+var scripts embed.FS
 
-	askScript    = rds.NewScript(askSource, rds.WhatIsDone)
-	pauseScript  = rds.NewScript(pauseSource, rds.WhatIsDone)
-	cancelScript = rds.NewScript(cancelSource, rds.WhatIsDone)
-	timerScript  = rds.NewScript(timerSource, rds.WhatIsDone)
-	springScript = rds.NewScript(springSource, rds.Unconfirmed)
+var (
+	askScript     = rds.Load(scripts, "ask.lua", rds.WhatIsDone)
+	pauseScript   = rds.Load(scripts, "pause.lua", rds.WhatIsDone)
+	cancelScript  = rds.Load(scripts, "cancel.lua", rds.WhatIsDone)
+	timerScript   = rds.Load(scripts, "timer.lua", rds.WhatIsDone)
+	springScript  = rds.Load(scripts, "spring.lua", rds.Unconfirmed)
+	examineScript = rds.Load(scripts, "examine.lua", rds.Unconfirmed)
 )

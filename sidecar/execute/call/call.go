@@ -107,7 +107,7 @@ func New(c config.HTTP, o Options) execute.Executor {
 			e.host = value
 		case name == "Content-Type":
 			e.content = []string{value} // it belongs to the body, and goes where the body goes
-		case reserved == "" && name != "Expect":
+		case reserved == "" && name != "Expect": // which governs the connection
 			e.private.Set(name, value)
 		}
 	}
