@@ -88,6 +88,8 @@ func FuzzParseTimer(f *testing.F) {
 	f.Add("a_b.c", []byte(`{"after": "87672h", `+http+`, "timeout": "10s"}`))
 	f.Add("a", []byte("{after: 0s, http: {url: 'http://127.0.0.1', headers: , successCodes: [200-299]}, retry: {}}"))
 	f.Add("", []byte("at: 2036-11-21T12:00:00Z\nafter: -0.5ms\n"))
+	f.Add("a", []byte(`{"after": "1s", "http": {"url": "http://127.0.0.1/x", "async": null}, "startRetries": -0}`))
+	f.Add("a", []byte(`{"after": "1s", "http": {"url": "http://127.0.0.1/x", "body": "`+"\ufffe"+`", "async": null}}`))
 	f.Fuzz(func(t *testing.T, id string, data []byte) {
 		timer, err := ParseTimer(id, data, testNow)
 		if err != nil {

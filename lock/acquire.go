@@ -255,11 +255,14 @@ func (q *question) ask(ctx context.Context) (*Lease, Answer, error) {
 }
 
 // before is what a claim that found no ledger says of the lost one. Under at-least-once, the new ledger goes on where
-// the claim stands: it must not settle the very tick that is asked for.
+// the claim stands: it must not settle the very ticks that are asked for.
 func (c *Claim) before() Before {
 	b := Before{Again: c.Again, Tick: c.Known}
 	if c.Before.After(c.Known) {
 		b.Tick = c.Before
+	}
+	if c.Again && len(c.Older) > 0 && !b.Tick.Before(c.Older[0].Tick) {
+		b.Tick = c.Older[0].Tick.Add(-time.Millisecond)
 	}
 	return b
 }

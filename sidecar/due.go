@@ -78,10 +78,13 @@ func lateness(d lock.Due) int { return map[bool]int{true: 1}[d.Kind == kindBackf
 // turn is how long a timer that is due is left to the replica that asks first for it.
 const turn = 2 * stagger
 
-// takeTimers fires timers that are due while slots are free, first those that this replica asks first for. Of thousands
-// that are due at once, the other replicas take other ones. Schedules come first: of their times the newest is fired.
+// takeTimers fires timers that are due while this replica has room for more, first those that it asks first for. Of
+// thousands that are due at once, the other replicas take other ones.
 func (t *dueTicks) takeTimers(ctx context.Context, dues []lock.Due) {
-	var ours, others, taken []lock.Due
+	if t.timers.room() <= 0 {
+		return
+	}
+	var ours, others []lock.Due
 	wait := time.Duration(0) // until the turns of all others are over
 	for _, d := range dues {
 		first, _ := t.rendezvous.firstFor(d.Job, d.Tick)
@@ -94,12 +97,28 @@ func (t *dueTicks) takeTimers(ctx context.Context, dues []lock.Due) {
 			others = append(others, d)
 		}
 	}
-	now, room, jobs := t.clock.Now(), t.timers.room(), map[string]bool{}
-	for _, d := range append(ours, others...) { // also the newer time that may replace one that is taken
-		if (len(jobs) < room || jobs[d.Job]) && !t.leavesTimer(t.timerWake(d), now) {
-			taken, jobs[service.SeriesJob(d.Job)] = append(taken, d), true
+	now, left := t.clock.Now(), append(ours, others...)
+	for n := t.timers.room(); len(left) > 0 && t.timers.room() > 0; n *= 2 { // those that are not fired take no room
+		var taken, later []lock.Due
+		jobs := map[string]bool{}
+		for _, d := range left {
+			switch {
+			case len(jobs) >= n && !jobs[d.Job]: // else it is the newer time of one that is taken, which it may replace
+				later = append(later, d)
+			case !t.leavesTimer(t.timerWake(d), now):
+				taken, jobs[service.SeriesJob(d.Job)] = append(taken, d), true
+			}
 		}
+		t.take(ctx, taken)
+		left = later
 	}
+	if wait > 0 {
+		t.nudges.nudgeIn(wait)
+	}
+}
+
+// take fires timers that are due, and the newest times of schedules that are.
+func (t *dueTicks) take(ctx context.Context, taken []lock.Due) {
 	var series, all []dueTimer
 	for _, d := range t.timers.read(ctx, taken) {
 		if d.Of.Kind == lock.Series {
@@ -115,10 +134,9 @@ func (t *dueTicks) takeTimers(ctx context.Context, dues []lock.Due) {
 	}
 	all = slices.DeleteFunc(all, func(d dueTimer) bool { return newer[service.SeriesJob(d.Of.Job)] }) // replaced
 	for _, d := range append(all, made...) {
-		t.takeTimer(ctx, d)
-	}
-	if wait > 0 {
-		t.nudges.nudgeIn(wait)
+		if t.timers.room() > 0 {
+			t.takeTimer(ctx, d)
+		}
 	}
 }
 
@@ -139,7 +157,7 @@ func (t *dueTicks) takeTimer(ctx context.Context, d dueTimer) {
 	w := t.timerWake(d.Of)
 	if t.rendezvous.leavesToOthers(ctx, d.Of) {
 		t.deferred.deferUntil(w.member, d.Of.Job, time.Now().Add(lookEvery)) // so that it hides none behind it
-	} else if done, ok := t.begin(w, lookForTimers); ok {
+	} else if done, ok := t.begin(w); ok {
 		t.timers.fire(w, d.timer, done)
 	}
 }
@@ -237,7 +255,7 @@ func (t *dueTicks) discard(ctx context.Context, d lock.Due, why string) {
 
 // fire starts a due tick, if it gets a slot.
 func (t *dueTicks) fire(w *wake) {
-	done, ok := t.begin(w, 0)
+	done, ok := t.begin(w)
 	if !ok {
 		return
 	}
@@ -270,8 +288,8 @@ func (t *dueTicks) isDeferred(w *wake) bool {
 }
 
 // begin gives the wake of a due member a slot, and marks the member as busy until done is called. Not ok if it is busy
-// already, or there is no slot. Then its job waits for one, and the looker looks that long after it is granted.
-func (t *dueTicks) begin(w *wake, after time.Duration) (done func(), ok bool) {
+// already, or there is no slot. Then its job waits for one, and the looker looks when it is granted.
+func (t *dueTicks) begin(w *wake) (done func(), ok bool) {
 	if done, ok = t.deferred.begin(w.member); !ok {
 		return nil, false
 	}
@@ -281,7 +299,7 @@ func (t *dueTicks) begin(w *wake, after time.Duration) (done func(), ok bool) {
 		at = nil
 	}
 	if at == nil {
-		at = &inLine{slot: t.slots.ask(w.spec, w.deadline(), func() { t.nudges.nudgeIn(after) })}
+		at = &inLine{slot: t.slots.ask(w.spec, w.deadline(), t.nudges.nudge)}
 	}
 	if t.slots.missing(at.slot) != "" {
 		at.seen, t.line[w.spec.Name] = true, at

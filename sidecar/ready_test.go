@@ -223,6 +223,20 @@ func TestANewJobThatFiresAllTicksMissesNoneBeforeItsAppIsReady(t *testing.T) {
 	})
 }
 
+// It fires all of them also if Redis loses its data just before.
+func TestANewJobFiresAllTicksThoughRedisHasLostItsData(t *testing.T) {
+	newJob(t, "missed: all, concurrencyPolicy: Queue, guarantee: at-least-once", func(w *world, apps []*fakeApp) {
+		w.at(4*time.Minute + 30*time.Second)
+		w.redis.FlushAll()
+		apps[0].ready.Store(true)
+		w.at(5*time.Minute + 30*time.Second)
+		const want = "0s catchup, 1m0s catchup, 2m0s catchup, 3m0s catchup, 4m0s catchup, 5m0s schedule, 0 missed"
+		if got := w.tell(); got != want {
+			t.Errorf("fired %s, want %s\n%s", got, want, w.log())
+		}
+	})
+}
+
 // The ledger that the first claim finds lost is made anew behind the tick that is asked for. The ticks that it had are
 // missed, as always.
 func TestANewJobFiresItsFirstTickThoughRedisHasLostItsData(t *testing.T) {

@@ -91,13 +91,7 @@ func TestReplicasShareAFloodOfTimers(t *testing.T) {
 		for i := range many {
 			w.setTimer(fmt.Sprintf("t%d", i), 20*time.Second, "")
 		}
-		var looks atomic.Int64
-		w.redis.Server().SetPreHook(func(_ *server.Peer, command string, args ...string) bool {
-			if command == "ZRANGE" && strings.HasSuffix(args[0], ":timers:due") {
-				looks.Add(1)
-			}
-			return false
-		})
+		looks := w.looksForTimers()
 		w.at(time.Minute)
 		if n := looks.Load(); n > many/20 {
 			t.Errorf("%d looks for %d timers", n, many)
@@ -452,4 +446,105 @@ func TestATimerIsFiredAtItsTimeWhenAPlaceBecomesFreeShortlyBefore(t *testing.T) 
 		w.at(10 * time.Second)
 		w.each("timer:a", time.Minute, 3500*time.Millisecond, 3500*time.Millisecond, 10*time.Millisecond)
 	})
+}
+
+// busyWith has the runs of jobs with such a name last for a while, and all others a moment.
+func busyWith(name string, d time.Duration) func(*replica) {
+	return func(r *replica) {
+		r.work = func(ctx context.Context, run execute.Run) execute.Result {
+			wait := time.Millisecond
+			if strings.HasPrefix(run.Job, name) {
+				wait = d
+			}
+			beat.Sleep(ctx, wait)
+			return execute.Result{Status: execute.Succeeded}
+		}
+	}
+}
+
+// A replica has room for six timers more. Those in front cannot be fired: their last times run, or another version wrote
+// them.
+func TestTimersThatCannotBeFiredHoldUpNoneBehindThem(t *testing.T) {
+	long(t)
+	for why, set := range map[string]func(*world){
+		"they run": func(*world) {},
+		"they cannot be read": func(w *world) {
+			w.operator(func(s *service.Store) {
+				w.must(s.Sync(w.t.Context()))
+				for i := range 400 {
+					_, _, err := s.SetSeries(w.t.Context(), fmt.Sprint("new", i), w.origin().Add(20*time.Second), []byte(`{"new": 1}`))
+					w.must(err)
+				}
+			})
+		},
+	} {
+		t.Run(why, func(t *testing.T) {
+			simulate(t, noJobs, func(w *world) {
+				w.replica(0, busyWith("timer:s", 4*time.Minute))
+				w.at(0)
+				for i := range timersAtOnce - 6 {
+					w.repeat(fmt.Sprint("s", i), tenSeconds, "")
+				}
+				w.at(15 * time.Second)
+				set(w)
+				const due = 20*time.Second + 500*time.Millisecond
+				w.setTimer("behind", due, "")
+				w.at(2 * time.Minute)
+				w.each("timer:behind", time.Minute, due, due, 2*time.Second)
+			})
+		})
+	}
+}
+
+// The place that a run leaves is taken at once: three replicas with a place each need 0.7 s for 200 runs of 10 ms.
+func TestAPlaceThatATimerLeavesIsTakenAtOnce(t *testing.T) {
+	simulate(t, "maxRunning: 1"+noJobs, func(w *world) {
+		for range 3 {
+			w.replica(10 * time.Millisecond)
+		}
+		w.at(10 * time.Second)
+		for i := range 200 {
+			w.setTimer(fmt.Sprint("t", i), 20*time.Second, "")
+		}
+		w.at(30 * time.Second)
+		for i := range 200 {
+			w.each(fmt.Sprint("timer:t", i), time.Minute, 20*time.Second, 20*time.Second, time.Second)
+		}
+	})
+}
+
+// Two replicas are busy with as many timers as they may be, and a hundred come due each second.
+func TestAReplicaThatIsFullLooksOnceASecond(t *testing.T) {
+	long(t)
+	simulate(t, noJobs, func(w *world) {
+		for range 2 {
+			w.replica(0, busyWith("timer:long", 10*time.Minute))
+		}
+		w.at(0)
+		for i := range 2*timersAtOnce + 20 {
+			w.setTimer(fmt.Sprint("long", i), time.Second, "")
+		}
+		w.at(20 * time.Second)
+		for i := range 2000 {
+			w.setTimer(fmt.Sprint("t", i), 30*time.Second+time.Duration(i)*10*time.Millisecond, "")
+		}
+		w.at(30 * time.Second)
+		looks := w.looksForTimers()
+		w.at(50 * time.Second)
+		if n := looks.Load(); n > 90 { // of two commands
+			t.Errorf("%d reads of the timers in 20 s", n)
+		}
+	})
+}
+
+// looksForTimers counts the reads of the timers that are due.
+func (w *world) looksForTimers() *atomic.Int64 {
+	looks := &atomic.Int64{}
+	w.redis.Server().SetPreHook(func(_ *server.Peer, command string, args ...string) bool {
+		if command == "ZRANGE" && strings.HasSuffix(args[0], ":timers:due") {
+			looks.Add(1)
+		}
+		return false
+	})
+	return looks
 }

@@ -13,7 +13,8 @@ import (
 // places, so that a text with problems has to be read again. It is nil for all that Read could take for something else.
 func (d *Decoder) ReadJSON(data []byte) *yaml.Node {
 	d.Begin("")
-	if len(data) > d.Subject.Limit || bytes.Contains(data, []byte(`\u`)) || !d.isText(data) {
+	if len(data) > d.Subject.Limit || bytes.Contains(data, []byte(`\u`)) || bytes.ContainsAny(data, "\ufffe\uffff") ||
+		!d.isText(data) {
 		return nil
 	}
 	from := json.NewDecoder(bytes.NewReader(data))
@@ -43,7 +44,7 @@ func node(from *json.Decoder, depth int) *yaml.Node {
 		}
 	case json.Number:
 		scalar.Tag, scalar.Value = "!!int", v.String()
-		if strings.ContainsAny(scalar.Value, ".eE") {
+		if scalar.Value == "-0" || strings.ContainsAny(scalar.Value, ".eE") {
 			return nil
 		}
 	case json.Delim:
@@ -61,9 +62,9 @@ func nodes(from *json.Decoder, begin json.Delim, depth int) *yaml.Node {
 	if begin == '[' {
 		all.Kind, all.Tag = yaml.SequenceNode, "!!seq"
 	}
-	for depth < deepest && from.More() {
+	for from.More() {
 		n := node(from, depth)
-		if n == nil || begin == '{' && len(all.Content)%2 == 0 && len(n.Value) > longestKey {
+		if n == nil || depth >= deepest || begin == '{' && len(all.Content)%2 == 0 && len(n.Value) > longestKey {
 			return nil
 		}
 		all.Content = append(all.Content, n)
