@@ -148,15 +148,19 @@ func (w *world) forgets() bool { return len(w.redis.claims.oblivions) > 0 && w.p
 func (w *world) ticksIn(name string, i interval) int {
 	there := map[time.Time]bool{}
 	var c *config.Job
+	next := 0
 	for n, v := range w.plan.versions {
 		to := time.Duration(math.MaxInt64)
+		if n < next {
+			continue
+		}
 		if now := row(w.tables[n], name); now != nil {
 			c = now
 		}
 		if c == nil {
 			continue
 		}
-		if next := w.after(n, name); next < len(w.plan.versions) {
+		if next = w.after(n, name); next < len(w.plan.versions) {
 			to = max(w.plan.versions[next].at+slowest, w.lastToSwap(next)) + settling + c.Jitter
 		}
 		for tick := w.next(c, time.UnixMilli(i.first-1)); tick.UnixMilli() <= i.last; tick = w.next(c, tick) {
@@ -173,15 +177,13 @@ func (w *world) ticksIn(name string, i interval) int {
 // away, are none to it if the job then had the ticks from before again.
 func (w *world) after(n int, name string) int {
 	before := row(w.tables[n], name)
-	for k := n + 1; before != nil && k < len(w.tables); k++ {
+	for k := n + 1; before != nil && k < len(w.tables) && w.away(-1, w.plan.versions[n+1].at, w.plan.versions[k].at); k++ {
 		c := row(w.tables[k], name)
 		switch {
-		case c != nil && c.Fingerprint == before.Fingerprint:
-			return k
-		case c == nil, slices.ContainsFunc(w.redis.claims.told, func(i introduced) bool {
-			return i.job == name && i.fingerprint == c.Fingerprint && i.at >= w.plan.versions[n+1].at
-		}):
+		case c == nil:
 			return n + 1
+		case c.Fingerprint == before.Fingerprint:
+			return k
 		}
 	}
 	return n + 1
@@ -190,7 +192,7 @@ func (w *world) after(n int, name string) int {
 // lostWithAChange reports whether Redis lost all its data, and the replica that tells it first of a job that it had told
 // it of before had not told it of the newest ticks: a limit. It knows from before which tick was claimed last, and not
 // since when the ticks are others, and counts those in between.
-func (w *world) lostWithAChange(name string) bool {
+func (w *world) lostWithAChange(name string, counted interval) bool {
 	return slices.ContainsFunc(w.redis.claims.loss, func(lost time.Duration) bool {
 		changed := time.Duration(-1) // when the ticks became those of the time of the loss
 		for n := 1; n < len(w.tables) && w.plan.versions[n].at <= lost; n++ {
@@ -205,7 +207,8 @@ func (w *world) lostWithAChange(name string) bool {
 				first = i.replica
 			}
 		}
-		return changed >= 0 && first != nil && !w.told(first, name, changed, lost)
+		return changed >= 0 && first != nil && !w.told(first, name, changed, lost) &&
+			counted.first <= w.began.Add(lost).UnixMilli() && counted.last >= w.began.Add(changed).UnixMilli()
 	})
 }
 
@@ -232,7 +235,7 @@ func (w *world) checkKept() {
 		}
 		for _, i := range k.intervals {
 			if there := w.ticksIn(name, i); !w.stepped && i.count > int64(there) &&
-				!(i.fate != missed && w.everLease(name)) && !w.lostWithAChange(name) {
+				!(i.fate != missed && w.everLease(name)) && !w.lostWithAChange(name, i) {
 				w.violatedAt(time.UnixMilli(i.first).Sub(w.began), "fates", name,
 					"Redis has counted %d ticks from %s to %s as %s, and there were %d",
 					i.count, stamp(time.UnixMilli(i.first)), stamp(time.UnixMilli(i.last)), i.fate, there)
