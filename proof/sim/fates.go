@@ -109,7 +109,7 @@ func (c *claims) booked(q *call) {
 		return // not by this request, or asked again
 	}
 	c.bookings[q.request()] = c.world.now()
-	n := 0
+	n, before := 0, len(c.fates.said)
 	for _, gap := range strings.Fields(q.args[argGaps]) {
 		from, to, fate := gapText(gap)
 		switch fate {
@@ -120,7 +120,9 @@ func (c *claims) booked(q *call) {
 			}
 		}
 	}
-	if said, _ := strconv.Atoi(q.args[argBooked]); n != said && !c.changed(q.job()) {
+	if said, _ := strconv.Atoi(q.args[argBooked]); n != said && c.changed(q.job()) {
+		c.fates.said = c.fates.said[:before] // it counted by the ticks that it had before it reloaded
+	} else if n != said {
 		c.world.violated("fates", q.job(), "%d ticks lie in the gaps %s, and %d are booked", n, q.args[argGaps], said)
 	}
 }

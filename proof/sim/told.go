@@ -213,9 +213,10 @@ func (w *world) checkTurns() {
 		w.met["rows of failures that began or ended"]++
 		n := len(w.saidOf(c.run, string(event), true))
 		_, has := w.hasSince(t.replica, c.job, t.at)
-		// Redis has forgotten the row when it is asked again
+		// Redis has forgotten the row when it is asked again, as by a replica that had given up before it heard
+		again := t.heard == 0 || w.disturbed(t.replica.place, t.at, t.heard)
 		newer := slices.ContainsFunc(w.redis.claims.all, func(o *claim) bool {
-			return o.job == c.job && o != c && o.settled >= t.at && (t.heard == 0 || o.settled <= t.heard)
+			return o.job == c.job && o != c && o.settled >= t.at && (again || o.settled <= t.heard)
 		})
 		switch {
 		case n > 1:
