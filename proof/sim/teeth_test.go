@@ -108,10 +108,10 @@ var teeth = []tooth{
 		{"internal/rds/script.go", "sc.confirm == AllAnswers || parts[0] == \"OK\"", "PICK(parts[0] == \"WON\", sc.confirm == AllAnswers || parts[0] == \"OK\")"},
 	}},
 	{"believe the end of a run that no replica has confirmed", "confirmed", "confirmed failover", []edit{
-		{"lock/scripts.go", "rds.NewScript(settleSource, rds.AllAnswers)", "rds.NewScript(settleSource, PICK(rds.Unconfirmed, rds.AllAnswers))"},
+		{"lock/scripts.go", "rds.Load(scripts, \"settle.lua\", rds.AllAnswers)", "rds.Load(scripts, \"settle.lua\", PICK(rds.Unconfirmed, rds.AllAnswers))"},
 	}},
 	{"believe a pause that no replica has confirmed", "confirmed", "confirmed failover", []edit{
-		{"sidecar/service/scripts.go", "rds.NewScript(pauseSource, rds.WhatIsDone)", "rds.NewScript(pauseSource, PICK(rds.Unconfirmed, rds.WhatIsDone))"},
+		{"sidecar/service/scripts.go", "rds.Load(scripts, \"pause.lua\", rds.WhatIsDone)", "rds.Load(scripts, \"pause.lua\", PICK(rds.Unconfirmed, rds.WhatIsDone))"},
 	}},
 	{"pass over every seventh second", "2: never lost", "Redis stalls", []edit{
 		{"sidecar/acquire.go", "	ctx, stop := c.whileWorth(w)\n	defer stop()\n	asked",
@@ -228,7 +228,7 @@ var teeth = []tooth{
 	{"tell processes by the names of their replicas", "taken for dead", restartsInPlace, []edit{
 		{"sidecar/acquire.go", "lock.NewRun(c.process)", "lock.NewRun(PICK(uuid.NewSHA1(uuid.Nil, []byte(c.replica)).String(), c.process))"},
 		{"sidecar/acquire.go", "import (\n", "import (\n\t\"github.com/google/uuid\"\n"},
-		{"sidecar/takeover.go", "t.died[node] = true", "t.died[PICK(lock.Node(uuid.NewSHA1(uuid.Nil, []byte(replica)).String()), node)] = true"},
+		{"sidecar/takeover.go", "died: died,", "died: PICK(slices.Repeat([]string{lock.Node(uuid.NewSHA1(uuid.Nil, []byte(replica)).String())}, len(died)), died),"},
 		{"sidecar/takeover.go", "import (\n", "import (\n\t\"github.com/google/uuid\"\n"},
 	}},
 	{"wait for the leases of the dead", "prompt", restartsInPlace, []edit{{"sidecar/takeover.go", "t.watcher.Dead = t.isDead", "if !BROKEN { t.watcher.Dead = t.isDead }"}}},
