@@ -81,7 +81,8 @@ const turn = 2 * stagger
 // takeTimers fires timers that are due while this replica has room for more, first those that it asks first for. Of
 // thousands that are due at once, the other replicas take other ones.
 func (t *dueTicks) takeTimers(ctx context.Context, dues []lock.Due) {
-	if t.timers.room() <= 0 {
+	room, fired := t.timers.room(), 0
+	if room <= 0 {
 		return
 	}
 	var ours, others []lock.Due
@@ -98,7 +99,8 @@ func (t *dueTicks) takeTimers(ctx context.Context, dues []lock.Due) {
 		}
 	}
 	now, left := t.clock.Now(), append(ours, others...)
-	for n := t.timers.room(); len(left) > 0 && t.timers.room() > 0; n *= 2 { // those that are not fired take no room
+	t.timers.failed = false
+	for n := room; len(left) > 0 && fired < room && !t.timers.failed; { // those that are not fired take no room
 		var taken, later []lock.Due
 		jobs := map[string]bool{}
 		for _, d := range left {
@@ -109,16 +111,21 @@ func (t *dueTicks) takeTimers(ctx context.Context, dues []lock.Due) {
 				taken, jobs[service.SeriesJob(d.Job)] = append(taken, d), true
 			}
 		}
-		t.take(ctx, taken)
 		left = later
+		if more := t.take(ctx, taken, room-fired); more > 0 {
+			fired += more
+			n = room - fired
+		} else {
+			n *= 2
+		}
 	}
 	if wait > 0 {
 		t.nudges.nudgeIn(wait)
 	}
 }
 
-// take fires timers that are due, and the newest times of schedules that are.
-func (t *dueTicks) take(ctx context.Context, taken []lock.Due) {
+// take fires timers that are due, and the newest times of schedules that are, while there is room. It returns how many.
+func (t *dueTicks) take(ctx context.Context, taken []lock.Due, room int) (fired int) {
 	var series, all []dueTimer
 	for _, d := range t.timers.read(ctx, taken) {
 		if d.Of.Kind == lock.Series {
@@ -134,10 +141,11 @@ func (t *dueTicks) take(ctx context.Context, taken []lock.Due) {
 	}
 	all = slices.DeleteFunc(all, func(d dueTimer) bool { return newer[service.SeriesJob(d.Of.Job)] }) // replaced
 	for _, d := range append(all, made...) {
-		if t.timers.room() > 0 {
-			t.takeTimer(ctx, d)
+		if fired < room && t.takeTimer(ctx, d) {
+			fired++
 		}
 	}
+	return fired
 }
 
 // timerWake is the wake of a timer that is due.
@@ -152,14 +160,18 @@ func (t *dueTicks) leavesTimer(w *wake, now time.Time) bool {
 		t.deferred.isDeferred(service.TimerJobs) || t.deferEarly(w, now)
 }
 
-// takeTimer fires a timer that is due, unless it is left to others.
-func (t *dueTicks) takeTimer(ctx context.Context, d dueTimer) {
+// takeTimer fires a timer that is due, unless it is left to others or has no slot.
+func (t *dueTicks) takeTimer(ctx context.Context, d dueTimer) bool {
 	w := t.timerWake(d.Of)
 	if t.rendezvous.leavesToOthers(ctx, d.Of) {
 		t.deferred.deferUntil(w.member, d.Of.Job, time.Now().Add(lookEvery)) // so that it hides none behind it
-	} else if done, ok := t.begin(w); ok {
+		return false
+	}
+	done, ok := t.begin(w)
+	if ok {
 		t.timers.fire(w, d.timer, done)
 	}
+	return ok
 }
 
 // takeOne fires a due member, unless it has to wait or is dropped. waits tells that runs, or older members, of its

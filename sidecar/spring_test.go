@@ -289,12 +289,12 @@ func TestALookWarnsOnceOfTimersThatItCannotRead(t *testing.T) {
 	simulate(t, noJobs, func(w *world) {
 		r := w.replica(0)
 		w.at(time.Second)
-		members := make([]lock.Due, 3*service.MaxSprung)
+		members := make([]lock.Due, 3*timersAtOnce)
 		for i := range members {
-			members[i] = lock.Due{Job: "timer:a", Tick: w.origin(), Kind: lock.Series, Attempt: 1, Nonce: "nonce"}
+			members[i] = lock.Due{Job: fmt.Sprint("timer:a", i), Tick: w.began, Kind: lock.Series, Attempt: 1, Nonce: "nonce"}
 		}
 		r.disconnect(true)
-		r.looker.timers.read(w.t.Context(), members)
+		r.looker.dueTicks.takeTimers(w.t.Context(), members)
 		if n := r.count("level=WARN", "due timers are left to the next look"); n != 1 {
 			t.Errorf("warned %d times\n%s", n, w.log())
 		}

@@ -57,8 +57,11 @@ type timers struct {
 	firer      *firer
 	rendezvous *rendezvous
 
-	firing      atomic.Int64 // timers that a fire here is busy with; written by looks and fires
-	undecodable int64        // members of another version, as the last look counted them; the looker's alone
+	firing atomic.Int64 // timers that a fire here is busy with; written by looks and fires
+
+	// The looker's alone.
+	undecodable int64 // members of another version, as the last look counted them
+	failed      bool  // Redis did not answer: the look goes on with other things
 }
 
 // newTimerJob makes the job that stands for all timers: their ledger in Redis and their series in the metrics.
@@ -104,6 +107,7 @@ func (t *timers) read(ctx context.Context, members []lock.Due) (all []dueTimer) 
 
 // later leaves timers to the next look.
 func (t *timers) later(ctx context.Context, err error) {
+	t.failed = true
 	if ctx.Err() == nil {
 		t.log.Warn("due timers are left to the next look", "err", err)
 		t.nudges.nudgeIn(lookEvery)
@@ -222,9 +226,11 @@ func (t *timers) explainUnread(ctx context.Context, d lock.Due, err error) {
 	job := service.SeriesJob(d.Job)
 	switch {
 	case errors.Is(err, service.ErrNoTimer):
-		if ours, _, err := t.store.Locks.Drop(ctx, d, ""); ours && err == nil {
-			t.log.Error("a timer that is due is dropped: what it was to do is not known any more", "job", job)
-		}
+		t.deferred.once(d.Member(), func() {
+			if ours, _, err := t.store.Locks.Drop(ctx, d, ""); ours && err == nil {
+				t.log.Error("a timer that is due is dropped: what it was to do is not known any more", "job", job)
+			}
+		})
 	case errors.As(err, &problems), errors.Is(err, service.ErrBadTimer): // another version may be able to read it
 		t.deferred.deferUntil(d.Member(), d.Job, time.Now().Add(pauseRetry))
 		t.log.Warn("a timer that is due cannot be read", "job", job, "err", err)
