@@ -84,7 +84,9 @@ func TestSeeds(t *testing.T) {
 		}
 	}
 	for excuse, share := range most {
-		if n, limit := sum.met[excuse], max(fewest, share*sum.met["ticks"]/100_000); sum.seeds >= 800 && *only == "" && n > limit {
+		limit := share * sum.met["ticks"] / 100_000
+		limit = max(fewest, limit+2*int(math.Sqrt(float64(limit)))) // by chance some thousand seeds meet with more
+		if n := sum.met[excuse]; sum.seeds >= 800 && *only == "" && n > limit {
 			t.Errorf("%d of %d ticks are excused by %q, and at most %d may be", n, sum.met["ticks"], excuse, limit)
 		}
 	}
