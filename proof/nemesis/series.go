@@ -223,10 +223,10 @@ func (d *docket) judge(find func(what string, tick time.Time)) (a times) {
 // passedOver reports whether a time came during a run of which an earlier overlap was told: it is the first, until a
 // time is started, or the series is set anew.
 func (d *docket) passedOver(tick time.Time, started map[time.Time]int) bool {
-	var told time.Time
+	var told, since time.Time // since: it may have been set before it was told, and after its time had come
 	for _, f := range d.rows {
 		if f.what == overlapped && f.tick.Before(tick) && f.tick.After(told) {
-			told = f.tick
+			told, since = f.tick, f.at.Add(time.Millisecond)
 		}
 	}
 	for at := range started {
@@ -235,7 +235,8 @@ func (d *docket) passedOver(tick time.Time, started map[time.Time]int) bool {
 		}
 	}
 	for i, o := range d.orders {
-		if i > 0 && o.version != d.orders[i-1].version && o.sent.After(told) && !o.answered.IsZero() && o.answered.Before(tick) {
+		anew := i > 0 && o.version != d.orders[i-1].version && !o.answered.IsZero()
+		if anew && !o.sent.Before(since) && o.answered.Before(tick) {
 			return false
 		}
 	}

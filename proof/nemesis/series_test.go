@@ -35,7 +35,7 @@ func (d *docket) starts(tick float64, version string) *rig.Request {
 }
 
 func (d *docket) row(what string, from, to float64) {
-	d.rows = append(d.rows, fate{what: what, first: at(from), tick: at(to), count: 1})
+	d.rows = append(d.rows, fate{at: at(to + .01), what: what, first: at(from), tick: at(to), count: 1})
 }
 
 // goesOn has it deleted after its time at 15 s. It is not started at the later times.
@@ -74,7 +74,13 @@ func TestSeriesAreJudged(t *testing.T) {
 		"passed over after one that was told": {func(d *docket) { d.goesOn(); d.row(overlapped, 9, 9); d.unstarted(9) }, ""},
 		"passed over, and one started since":  {func(d *docket) { d.goesOn(); d.row(overlapped, 6, 6); d.unstarted(6) }, "lost"},
 		"passed over, and set anew since":     {func(d *docket) { d.goesOn(); d.row(overlapped, 2, 2); d.unstarted(2); d.unstarted(6) }, "lost"},
-		"no answer":                           {func(d *docket) { d.orders[3].answered = time.Time{}; d.unstarted(21) }, ""},
+		"passed over, and set as it was told": {func(d *docket) {
+			d.goesOn()
+			d.rows[0].what, d.orders[1].sent, d.orders[1].answered = overlapped, at(4.005), at(4.015)
+			d.unstarted(6)
+			d.unstarted(9)
+		}, ""},
+		"no answer": {func(d *docket) { d.orders[3].answered = time.Time{}; d.unstarted(21) }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := twelve()
