@@ -4,9 +4,13 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"github.com/alicebob/miniredis/v2/server"
 
 	"github.com/solotick/solotick/internal/beat"
 	"github.com/solotick/solotick/sidecar/execute"
@@ -88,7 +92,23 @@ func TestAReloadAfterAClockWasSetBackFiresNoTickOfEveryReplicaAgain(t *testing.T
 }
 
 // A run whose replica is gone is told of as a failure, and is among the failures that are kept.
-func TestAnInterruptedRunIsToldOfAsAFailure(t *testing.T) {
+func TestAnInterruptedRunIsToldOfAsAFailure(t *testing.T) { tellsOfAnInterruptedRun(t, nil) }
+
+// Its job leaves the table of the replica that takes it over before Redis has answered.
+func TestAnInterruptedRunIsToldOfThoughItsJobHasJustLeft(t *testing.T) {
+	tellsOfAnInterruptedRun(t, func(w *world, watching *replica) {
+		swap := sync.OnceFunc(func() { w.swap(watching, herdTable(1, "@every 1h")) })
+		w.redis.Server().SetPreHook(func(_ *server.Peer, _ string, args ...string) bool {
+			if slices.Contains(args, "reap") {
+				swap()
+			}
+			return false
+		})
+	})
+}
+
+// tellsOfAnInterruptedRun plays a replica that is gone, and another one that takes its run over.
+func tellsOfAnInterruptedRun(t *testing.T, watch func(w *world, watching *replica)) {
 	heard := make(chan string, 10)
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		text := make([]byte, 100)
@@ -102,6 +122,9 @@ func TestAnInterruptedRunIsToldOfAsAFailure(t *testing.T) {
 		w.at(2 * time.Second)
 		watching := w.replica(time.Second, func(r *replica) { r.pings = pings })
 		run = w.started("minute")[w.origin()][0].run.ID
+		if watch != nil {
+			watch(w, watching)
+		}
 		dead.crash()
 		w.at(30 * time.Second)
 		failures, err := watching.store.Search(w.t.Context(), service.Search{Jobs: []string{"minute"}, Failed: true, Limit: 10})

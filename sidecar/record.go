@@ -37,9 +37,8 @@ type recorder struct {
 	metrics   *metrics
 	heartbeat *heartbeat
 	notify    Notifier
-	spans     *trace.Exporter        // nil = there are none
-	spec      func(job string) *spec // in force
-	began     time.Time              // when this process did, on this machine's clock
+	spans     *trace.Exporter // nil = there are none
+	began     time.Time       // when this process did, on this machine's clock
 }
 
 // fired counts the start of a job. It comes from the executor, the moment the job has begun. run is the context of the
@@ -157,14 +156,15 @@ func (r *recorder) ping(sp *spec, run, outcome string, failed bool) {
 	}
 }
 
-// interrupted counts a run of another replica that this one took over. Its job may have left the table meanwhile.
-func (r *recorder) interrupted(name, run string, rec lock.Reaped, detail string) {
+// interrupted counts a run of another replica that this one took over when its table had the job as sp says; nil = it
+// had not, or the job is a timer.
+func (r *recorder) interrupted(sp *spec, name, run string, rec lock.Reaped, detail string) {
 	name = service.SeriesJob(name)
 	label := name
 	if service.IsTimer(name) {
 		label = service.TimerJobs
 	}
-	sp, o, level := r.spec(name), leftAs(rec.Record), slog.LevelInfo
+	o, level := leftAs(rec.Record), slog.LevelInfo
 	failed := sp.failsAs(o)
 	if failed {
 		level = slog.LevelError
@@ -174,13 +174,11 @@ func (r *recorder) interrupted(name, run string, rec lock.Reaped, detail string)
 		r.turned(sp, rec.Streak, &service.Entry{Tick: rec.Tick, Run: run, Replica: rec.Replica, Outcome: string(o),
 			Detail: detail})
 	}
-	if sp != nil || label != name {
-		t := r.metrics.tally(label)
-		t.takeovers.Add(1)
-		t.ran(o)
-		if failed {
-			t.failures.Add(1)
-		}
+	t := r.metrics.tally(label)
+	t.takeovers.Add(1)
+	t.ran(o)
+	if failed {
+		t.failures.Add(1)
 	}
 	r.log.Log(context.Background(), level, "finished", "job", name, "tick", stamp(rec.Tick), "run", run,
 		"outcome", string(o), "replica", rec.Replica, "err", detail)

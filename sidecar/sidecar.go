@@ -119,8 +119,7 @@ func (s *Sidecar) connect(o Options, timer *job) {
 		skips: map[string]service.Skip{}, ran: map[string]service.Entry{}}
 	s.heartbeat.beatRefused.Store(new(error))
 	record := &recorder{life: s.life, service: o.Table.Service, replica: o.Replica, store: s.store, clock: s.clock,
-		log: s.log, metrics: s.metrics, heartbeat: s.heartbeat, notify: o.Notify, spans: o.Spans, spec: s.spec,
-		began: time.Now()}
+		log: s.log, metrics: s.metrics, heartbeat: s.heartbeat, notify: o.Notify, spans: o.Spans, began: time.Now()}
 	registrar := &registrar{locks: s.store.Locks, log: s.log, now: s.clock.Now, jobs: s.jobs, timerLedger: timer}
 	s.firer = &firer{life: s.life, clock: s.clock, slots: s.slots, rendezvous: peers, nudges: nudges, record: record,
 		claimer: &claimer{life: s.life, replica: o.Replica, process: o.Process, store: s.store, clock: s.clock,

@@ -20,12 +20,12 @@ type takeover struct {
 	watcher *lock.Watcher
 	log     *slog.Logger
 	spec    func(job string) *spec
-	count   func(job, run string, rec lock.Reaped, detail string) // counts a run that was taken over
+	count   func(sp *spec, job, run string, rec lock.Reaped, detail string) // counts a run that was taken over
 }
 
 // newTakeover makes the takeover of a replica, before which the processes with these nodes have died in its place.
 func newTakeover(replica string, died []string, locks *lock.Store, log *slog.Logger, spec func(string) *spec,
-	count func(job, run string, rec lock.Reaped, detail string)) takeover {
+	count func(sp *spec, job, run string, rec lock.Reaped, detail string)) takeover {
 	t := takeover{replica: replica, died: died, watcher: locks.NewWatcher(), log: log, spec: spec, count: count}
 	t.watcher.Dead = t.isDead
 	t.watcher.Lacks = func(job string) bool { return !service.IsTimer(job) && spec(job) == nil }
@@ -46,18 +46,19 @@ func (t *takeover) look(ctx context.Context, runs []lock.Running) {
 	for _, r := range old[:min(len(old), 1000)] { // the next look takes over the others
 		all.Go(func() {
 			var detail string
+			sp := t.spec(r.Job) // it may leave the table before the answer
 			rec, ours, err := t.watcher.Reap(ctx, r, func(rec lock.Record) lock.Ending {
 				detail = t.detail(r, rec)
 				e := service.Entry{Job: service.SeriesJob(r.Job), Tick: rec.Tick, Run: r.Run, Replica: rec.Replica,
 					Kind: rec.Kind, Attempt: rec.Attempt, Outcome: string(leftAs(rec)),
-					Failed: t.spec(r.Job).failsAs(leftAs(rec)), Detail: detail}
+					Failed: sp.failsAs(leftAs(rec)), Detail: detail}
 				return e.Ending()
 			})
 			switch {
 			case err != nil:
 				t.log.Warn("a run without a replica could not be taken over", "job", r.Job, "run", r.Run, "err", err)
 			case ours:
-				t.count(r.Job, r.Run, rec, detail)
+				t.count(sp, r.Job, r.Run, rec, detail)
 			}
 		})
 	}
