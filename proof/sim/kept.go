@@ -180,10 +180,12 @@ func (w *world) after(n int, name string) int {
 	for k := n + 1; before != nil && k < len(w.tables) && w.away(-1, w.plan.versions[n+1].at, w.plan.versions[k].at); k++ {
 		c := row(w.tables[k], name)
 		switch {
-		case c == nil:
-			return n + 1
-		case c.Fingerprint == before.Fingerprint:
+		case c != nil && c.Fingerprint == before.Fingerprint:
 			return k
+		case c == nil, slices.ContainsFunc(w.redis.claims.told, func(i introduced) bool {
+			return i.job == name && i.fingerprint == c.Fingerprint && i.at >= w.plan.versions[n+1].at
+		}):
+			return n + 1
 		}
 	}
 	return n + 1
@@ -191,7 +193,8 @@ func (w *world) after(n int, name string) int {
 
 // lostWithAChange reports whether Redis lost all its data, and the replica that tells it first of a job that it had told
 // it of before had not told it of the newest ticks: a limit. It knows from before which tick was claimed last, and not
-// since when the ticks are others, and counts those in between.
+// since when the ticks are others, and counts those since that
+// claim, or since the newest that it has seen.
 func (w *world) lostWithAChange(name string, counted interval) bool {
 	return slices.ContainsFunc(w.redis.claims.loss, func(lost time.Duration) bool {
 		changed := time.Duration(-1) // when the ticks became those of the time of the loss
@@ -207,8 +210,12 @@ func (w *world) lostWithAChange(name string, counted interval) bool {
 				first = i.replica
 			}
 		}
+		claimed := slices.ContainsFunc(w.redis.claims.all, func(c *claim) bool {
+			return c.job == name && c.won < lost && c.tick.UnixMilli() >= counted.first
+		})
 		return changed >= 0 && first != nil && !w.told(first, name, changed, lost) &&
-			counted.first <= w.began.Add(lost).UnixMilli() && counted.last >= w.began.Add(changed).UnixMilli()
+			counted.first <= w.began.Add(lost).UnixMilli() &&
+			(!claimed || counted.last >= w.began.Add(changed).UnixMilli())
 	})
 }
 

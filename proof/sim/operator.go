@@ -401,7 +401,7 @@ func (w *world) checkResumed() {
 		})
 		if again || tick.Sub(w.began)-h.to > justBefore || due+prompt > w.plan.Lasts-settling ||
 			w.disturbed(-1, h.from, due+prompt) || !w.fit(h.job, due, due+prompt) || w.pausedAt(j, tick) ||
-			w.lostAllBetween(h.from, due) {
+			w.lostAllBetween(h.from, due) || j.Claim != nil && !w.asksInTime(h.job, tick, due, due+prompt) {
 			continue
 		}
 		w.met["ticks of jobs that were just resumed"]++
