@@ -491,7 +491,7 @@ func (w *world) checkDueLeft() {
 	for _, name := range w.plan.names() {
 		j := w.during(name, w.plan.Lasts-8*time.Second, w.plan.Lasts)
 		if j == nil || j.Claim == nil || w.stepped || w.disturbed(-1, w.plan.Lasts-8*time.Second, w.plan.Lasts) ||
-			!w.healthyFor(name, w.plan.Lasts-8*time.Second, w.plan.Lasts) {
+			!w.healthyFor(name, w.plan.Lasts-8*time.Second, w.plan.Lasts) || w.pausedAt(j, w.began.Add(w.plan.Lasts-8*time.Second)) {
 			continue
 		}
 		if w.everLease(name) && slices.ContainsFunc(w.redis.claims.all, func(c *claim) bool {

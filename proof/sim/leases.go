@@ -125,7 +125,7 @@ func (w *world) checkLeases() {
 	for _, t := range w.redis.claims.turns {
 		lease := slices.ContainsFunc(w.runs, func(r *run) bool { return r.ID == t.run.run && r.lease })
 		if lease && t.after > t.before && !slices.Contains([]string{"failed", "timed_out"}, t.outcome) &&
-			w.isLease(t.run.job, t.at-time.Second, t.at) {
+			w.isLease(t.run.job, t.run.won, t.at) {
 			w.violatedAt(t.at, "lease: no failure", t.run.job,
 				"the run of %s ended as %q, by %s, and counts as a failure", stamp(t.run.tick), t.outcome, t.verb)
 		}
