@@ -193,27 +193,26 @@ func (w *world) after(n int, name string) int {
 
 // lostWithAChange reports whether Redis lost all its data, and the replica that tells it first of a job that it had told
 // it of before had not told it of the newest ticks: a limit. It knows from before which tick was claimed last, and not
-// since when the ticks are others, and counts those since that
-// claim, or since the newest that it has seen.
+// since when the ticks are others, and counts those since that claim, or since the newest that it has seen.
 func (w *world) lostWithAChange(name string, counted interval) bool {
 	return slices.ContainsFunc(w.redis.claims.loss, func(lost time.Duration) bool {
-		changed := time.Duration(-1) // when the ticks became those of the time of the loss
-		for n := 1; n < len(w.tables) && w.plan.versions[n].at <= lost; n++ {
+		var first introduced
+		for _, i := range slices.Backward(w.redis.claims.told) {
+			if i.job == name && i.at >= lost && w.told(i.replica, name, 0, lost) {
+				first = i
+			}
+		}
+		changed := time.Duration(-1) // when the ticks became those that it then has
+		for n := 1; n < len(w.tables) && w.plan.versions[n].at <= first.at; n++ {
 			was, is := row(w.tables[n-1], name), row(w.tables[n], name)
 			if is != nil && (was == nil || w.ways(was) != w.ways(is)) {
 				changed = w.plan.versions[n].at
 			}
 		}
-		var first *replica
-		for _, i := range slices.Backward(w.redis.claims.told) {
-			if i.job == name && i.at >= lost && w.told(i.replica, name, 0, lost) {
-				first = i.replica
-			}
-		}
 		claimed := slices.ContainsFunc(w.redis.claims.all, func(c *claim) bool {
 			return c.job == name && c.won < lost && c.tick.UnixMilli() >= counted.first
 		})
-		return changed >= 0 && first != nil && !w.told(first, name, changed, lost) &&
+		return changed >= 0 && first.replica != nil && !w.told(first.replica, name, changed, lost) &&
 			counted.first <= w.began.Add(lost).UnixMilli() &&
 			(!claimed || counted.last >= w.began.Add(changed).UnixMilli())
 	})
