@@ -95,7 +95,7 @@ func (d *Decoder) wrongScalar(e Entry) {
 	} else if hint = d.Rules.Remedy(e); hint == "" && e.Value.Kind == yaml.MappingNode && isText {
 		hint = "put text that contains a colon and a space in quotes"
 	}
-	want := "a " + e.Kind
+	want, got := "a "+e.Kind, KindOf(e.Value)
 	switch {
 	case isText:
 		want = "text"
@@ -105,8 +105,10 @@ func (d *Decoder) wrongScalar(e Entry) {
 		want, hint = "a code or a range of codes", "write 404 or 200-299"
 	case e.Kind == KindTime:
 		hint = timeForm
+	case e.Kind == KindNumber && e.Value.Tag == "!!float":
+		want, got = "a whole number", e.Value.Value
 	}
-	d.Fail(e.Value, hint, "%s must be %s, not %s", e.Path, want, KindOf(e.Value))
+	d.Fail(e.Value, hint, "%s must be %s, not %s", e.Path, want, got)
 }
 
 // badReference records what is wrong with a variable in a value.
