@@ -32,9 +32,10 @@ type looker struct {
 	began       atomic.Bool // a run
 
 	// The loop's alone.
-	next   time.Time // when something else comes due, by Redis' time; zero = nothing is known to
-	quiet  bool      // the last look has seen nothing that needs another one
-	looked time.Time // when it began, by the cluster clock
+	next    time.Time // when something else comes due, by Redis' time; zero = nothing is known to
+	quiet   bool      // the last look has seen nothing that needs another one
+	looked  time.Time // when it began, by the cluster clock
+	sawDues time.Time // when the last one did that read what is due
 }
 
 func (l *looker) run(ctx context.Context) {
@@ -54,17 +55,21 @@ func (l *looker) run(ctx context.Context) {
 // lookAhead is how long before each tick a replica looks whether Redis has lost its data, and with it the job.
 const lookAhead = 2 * time.Second
 
-// rests reports whether a look would find nothing, as the last one did: whoever begins a run, or makes something due
-// before the others expect it, sends a message.
+// rests reports whether a look would find nothing, as the last one did.
 func (l *looker) rests() bool {
 	now, tick := l.steps.clock.Now(), l.beforeTick()
-	since := now.Sub(l.looked) // less than zero: the clock was set back
+	return l.knowsDues(now) && !l.began.Load() && (now.Before(tick) || !l.looked.Before(tick))
+}
+
+// knowsDues reports whether nothing is due, as the last look saw: whoever makes something due before the others expect
+// it sends a message.
+func (l *looker) knowsDues(now time.Time) bool {
+	since := now.Sub(l.sawDues) // less than zero: the clock was set back
 	onRedis, _ := l.store.Now()
 	reached, _ := l.store.Reached()
 	steady, _ := l.store.Steady() // another time while a step of Redis' clock is not followed yet
-	return l.quiet && !l.began.Load() && l.store.Listens() && steady.Sub(reached).Abs() <= time.Second && 0 <= since &&
-		since < longestRest && (l.next.IsZero() || onRedis.Before(l.next)) &&
-		(now.Before(tick) || !l.looked.Before(tick))
+	return l.quiet && l.store.Listens() && steady.Sub(reached).Abs() <= time.Second && 0 <= since &&
+		since < longestRest && (l.next.IsZero() || onRedis.Before(l.next))
 }
 
 // beforeTick is when to look ahead of the next tick.
@@ -110,10 +115,15 @@ func (l *looker) onMessage(resumed string) {
 }
 
 func (l *looker) look(ctx context.Context) {
-	l.next, l.quiet, l.looked = time.Time{}, false, l.steps.clock.Now()
+	l.looked = l.steps.clock.Now()
+	timers := int64(-1) // a run began, or a tick is near
+	if !l.knowsDues(l.looked) {
+		timers, l.next, l.sawDues = l.timers.limit(), time.Time{}, l.looked
+	}
+	l.quiet = false
 	l.began.Store(false)
 	l.deferred.expire(time.Now())
-	seen, err := l.store.Look(ctx, l.timers.limit())
+	seen, err := l.store.Look(ctx, timers)
 	if ctx.Err() != nil {
 		return
 	}
@@ -133,7 +143,9 @@ func (l *looker) look(ctx context.Context) {
 	read := readPauses(ctx, l.store, l.jobs())
 	l.redis.answeredOnce.Store(true)
 	l.dueTicks.fireDue(ctx, seen.Runs, seen.Due)
-	l.next = l.nextLook(seen)
+	if timers >= 0 {
+		l.next = l.nextLook(seen)
+	}
 	nothing := len(seen.Runs)+len(seen.Due) == 0 && seen.Undecodable+seen.UndecodableRuns == 0
 	l.quiet = nothing && l.redis.up && err == nil && read &&
 		!l.registrar.owes() && !l.deferred.isDeferred(service.TimerJobs)

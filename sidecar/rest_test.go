@@ -36,6 +36,27 @@ func TestAReplicaAtRestSendsHalfACommandASecond(t *testing.T) {
 	})
 }
 
+// Each run makes the others look whether it still lives. What is due has not changed by that.
+func TestRunsThatBeginDoNotMakeReplicasReadWhatIsDue(t *testing.T) {
+	simulate(t, herdTable(1, "* * * * * *"), func(w *world) {
+		for range 3 {
+			w.replica(time.Millisecond)
+		}
+		w.at(time.Minute)
+		reads := &atomic.Int32{}
+		w.redis.Server().SetPreHook(func(_ *server.Peer, command string, args ...string) bool {
+			if strings.EqualFold(command, "ZRANGE") && strings.Contains(args[0], ":due") {
+				reads.Add(1)
+			}
+			return false
+		})
+		w.at(2 * time.Minute)
+		if n := reads.Load(); n > 3*3*3 { // for each replica, three each half a minute
+			t.Errorf("%d commands in a minute read what is due", n)
+		}
+	})
+}
+
 // fails has Redis refuse the next so many of some commands.
 func (w *world) fails(times int32, which func(command string, args []string) bool) (left *atomic.Int32) {
 	left = &atomic.Int32{}

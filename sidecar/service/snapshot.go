@@ -30,7 +30,7 @@ type Snapshot struct {
 
 // Look reads Redis' time, the runs, all due members, and when the next ones come due. It also reads when Redis' memory
 // begins. It takes one round trip, or two (see dueQueue). It reads the oldest of the due timers, at most as many as
-// timers says, and at least one.
+// timers says, and at least one; if that is less than zero, it reads nothing of what is due, or will be.
 func (s *Store) Look(ctx context.Context, timers int64) (Snapshot, error) {
 	now, err := s.redis.Time(ctx)
 	if err != nil {
@@ -41,8 +41,10 @@ func (s *Store) Look(ctx context.Context, timers int64) (Snapshot, error) {
 	var running *redis.ZSliceCmd
 	var born fields
 	at, err := s.pipelined(ctx, func(pipe redis.Pipeliner) {
-		ofJobs = askDue(ctx, pipe, s.redis.Keys.DueJobs, longestWait.Milliseconds(), maxDue)
-		ofTimers = askDueBy(ctx, pipe, s.redis.Keys.DueTimers, soon, max(timers, 1))
+		if timers >= 0 {
+			ofJobs = askDue(ctx, pipe, s.redis.Keys.DueJobs, longestWait.Milliseconds(), maxDue)
+			ofTimers = askDueBy(ctx, pipe, s.redis.Keys.DueTimers, soon, max(timers, 1))
+		}
 		// After the due members: if a run takes one of them meanwhile, the others are seen to wait for it.
 		running = pipe.ZRangeWithScores(ctx, s.redis.Keys.Running, 0, maxRunning-1)
 		born = askFields(ctx, pipe, s.redis.Keys.Ledger(TimerJobs), "born") // HGET of a missing field would be an error
@@ -129,7 +131,7 @@ func (q *dueQueue) oldest(until int64) (all []redis.Z) {
 // yet.
 func (q *dueQueue) end(ctx context.Context, s *Store, until int64) ([]redis.Z, error) {
 	have := q.oldest(until)
-	if len(have) > maxDue || len(q.reads[0].Val()) <= maxDue {
+	if len(q.reads) == 0 || len(have) > maxDue || len(q.reads[0].Val()) <= maxDue {
 		return nil, nil
 	}
 	// With Rev, Redis expects the higher end first, and go-redis passes Start and Stop on as they are.
