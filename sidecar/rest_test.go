@@ -36,7 +36,7 @@ func TestAReplicaAtRestSendsHalfACommandASecond(t *testing.T) {
 	})
 }
 
-// Each run makes the others look whether it still lives. What is due has not changed by that.
+// Each run makes the others look whether it still lives, and changes nothing of what is due.
 func TestRunsThatBeginDoNotMakeReplicasReadWhatIsDue(t *testing.T) {
 	simulate(t, herdTable(1, "* * * * * *"), func(w *world) {
 		for range 3 {
