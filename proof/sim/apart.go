@@ -216,12 +216,18 @@ func (w *world) judgeLimits(r *run) {
 func (w *world) judgeDeaths() {
 	for _, c := range w.redis.claims.all {
 		p, ok := w.parent(*c)
-		if !ok || !w.plan.isAsync(c.job) || c.attempt <= p.attempt || p.how != "reap" && p.outcome != "interrupted" {
+		how := p.how
+		for _, u := range p.undone { // a failover has forgotten that end, and this claim
+			if u.at <= c.won && c.won < p.settled {
+				how = u.how
+			}
+		}
+		if !ok || !w.plan.isAsync(c.job) || c.attempt <= p.attempt || how != "reap" && p.outcome != "interrupted" {
 			continue
 		}
 		deaths, wait := p.deaths+1, time.Duration(0)
 		switch {
-		case p.how == "reap":
+		case how == "reap":
 		case w.wasUnsure(p.run):
 			deaths = p.deaths
 			w.met["run again because the lease was not sure"]++
