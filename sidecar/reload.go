@@ -23,7 +23,7 @@ func (s *Sidecar) Reload(next *config.Table, err error) error {
 		err = s.Table().Restart(next)
 	}
 	if err == nil && !next.Equal(s.Table()) {
-		err = s.swapJobs(next)
+		s.swapJobs(next)
 	}
 	before := s.reloaded.Swap(&ReloadState{At: s.clock.wall(), Err: err})
 	s.metrics.reloaded(s.clock.wall(), err == nil)
@@ -51,12 +51,9 @@ func (s *Sidecar) notReloaded(err error) {
 	problems.Log(s.log)
 }
 
-// swapJobs puts the jobs of a table to work. It fails only if the replica drains. If a job's ticks stay the same, it
-// goes on with them: none is lost, and none fires twice.
-func (s *Sidecar) swapJobs(t *config.Table) error {
-	if s.accepting.Err() != nil {
-		return errDraining
-	}
+// swapJobs puts the jobs of a table to work. If a job's ticks stay the same, it goes on with them: none is lost, and
+// none fires twice.
+func (s *Sidecar) swapJobs(t *config.Table) {
 	before, next := s.jobs(), make(roster, len(t.Jobs))
 	var made []*spec
 	for i := range t.Jobs {
@@ -114,7 +111,6 @@ func (s *Sidecar) swapJobs(t *config.Table) error {
 	if s.cron.started() {
 		s.logSwap(t, before, next, made)
 	}
-	return nil
 }
 
 // logSwap logs which jobs came, changed and left.

@@ -102,9 +102,7 @@ func New(o Options) (*Sidecar, error) {
 		s.slots.unready = notAsked
 	}
 	s.connect(o, timer)
-	if err := s.swapJobs(o.Table); err != nil {
-		return nil, err
-	}
+	s.swapJobs(o.Table)
 	return s, nil
 }
 
