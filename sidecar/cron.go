@@ -201,9 +201,7 @@ func (a *agenda) reset() {
 func (a *agenda) after(last time.Time) time.Time {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if now := a.now(); now.After(last) {
-		last = now // gocron passes over instants before now
-	}
+	last = newestOf(last, a.now()) // gocron passes over instants before now
 	for len(a.groups) > 0 && !a.groups[0].at.After(last) {
 		g := a.groups[0]
 		a.due, a.dueTo = append(a.due, g), newestOf(a.dueTo, last)

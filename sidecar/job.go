@@ -222,10 +222,7 @@ func (j *job) dueWake(sp *spec, d lock.Due, now time.Time) *wake {
 	w := &wake{job: j, spec: sp, tick: d.Tick, due: sp.series.due(d.Tick), kind: d.Kind, attempt: d.Attempt,
 		of: d, member: d.Member(), claimed: true}
 	if w.byHand() {
-		w.due = now
-		if d.Tick.Before(now) {
-			w.due = d.Tick
-		}
+		w.due = oldestOf(now, d.Tick)
 	}
 	return w
 }

@@ -80,6 +80,7 @@ func (s *series) past(ticks []time.Time) []lock.Past {
 }
 
 func newestOf(ts ...time.Time) time.Time { return slices.MaxFunc(ts, time.Time.Compare) }
+func oldestOf(ts ...time.Time) time.Time { return slices.MinFunc(ts, time.Time.Compare) }
 
 // stamp writes a tick as the job is told it.
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }

@@ -143,9 +143,7 @@ func (sp *spec) successDue(st *service.Ledger, now time.Time) time.Time {
 	if from.IsZero() || sp.Suspend || sp.observed || st.IsPaused() || sp.series.schedule == nil {
 		return time.Time{}
 	}
-	if from.After(now) { // Redis' clock was set back
-		from = now
-	}
+	from = oldestOf(from, now) // Redis' clock may have been set back
 	first := sp.series.after(newestOf(from, sp.Start.Add(-time.Nanosecond)))
 	if first.IsZero() {
 		return first

@@ -148,10 +148,7 @@ func (t *timers) spring(ctx context.Context, due []dueTimer) (made []dueTimer) {
 	for page := range slices.Chunk(due, service.MaxSprung) {
 		all := make([]service.Spring, len(page))
 		for i, d := range page {
-			now := d.Of.Tick.Add(d.Of.Age) // by Redis' clock, which may be wrong
-			if own := t.clock.Now(); own.Before(now) {
-				now = own
-			}
+			now := oldestOf(d.Of.Tick.Add(d.Of.Age), t.clock.Now()) // the first by Redis' clock, which may be wrong
 			all[i] = springAt(d.Series, d.timer, now)
 		}
 		codes, err := t.store.Spring(ctx, all)
