@@ -81,7 +81,7 @@ func (w *wake) isPaused() bool {
 	}
 	w.job.mu.Lock()
 	defer w.job.mu.Unlock()
-	return slices.ContainsFunc(w.job.pauses, func(p service.Pause) bool {
-		return p.Until.IsZero() || w.tick.Before(p.Until)
+	return slices.ContainsFunc(w.job.pauses[:], func(p *service.Pause) bool {
+		return p != nil && (p.Until.IsZero() || w.tick.Before(p.Until))
 	})
 }

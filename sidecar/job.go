@@ -17,9 +17,9 @@ type job struct {
 	heard atomic.Pointer[lock.Heard] // the newest claim of a tick of the table that was heard of; nil = none was
 
 	mu     sync.Mutex
-	spec   *spec           // in force; nil once the job has left the table
-	ticks  ticks           // for the ticks of that spec
-	pauses []service.Pause // only for a job with the guarantee every-replica: its pauses at the last look
+	spec   *spec             // in force; nil once the job has left the table
+	ticks  ticks             // for the ticks of that spec
+	pauses [2]*service.Pause // of every-replica alone: its own, and that of all jobs, at the last look; nil = none
 }
 
 // inForce is the spec in force; nil once the job has left the table, and of no job.
@@ -166,15 +166,9 @@ func (j *job) mayHaveLedger() bool { return j.inForce().usesClaims() || !j.isKno
 
 // setPauses records which pauses a job has.
 func (j *job) setPauses(standing service.Ledger) {
-	var pauses []service.Pause
-	for _, p := range []*service.Pause{standing.Paused, standing.PausedAll} {
-		if p != nil {
-			pauses = append(pauses, *p)
-		}
-	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.pauses = pauses
+	j.pauses = [2]*service.Pause{standing.Paused, standing.PausedAll}
 }
 
 // take tells which tick a timer woke for, which gocron does not: see ticks.take. The wake then has to be closed.
