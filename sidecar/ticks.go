@@ -135,15 +135,12 @@ func (t *ticks) registration(sp *spec, at time.Time) lock.Before {
 		b.Tick = time.Time{}
 		return b
 	}
-	if !b.Again || b.Born.IsZero() {
+	if !b.Again || b.Born.IsZero() || sp.Missed == config.Skip {
 		return b
 	}
 	most := 1
-	switch sp.Missed {
-	case config.All:
+	if sp.Missed == config.All {
 		most = maxOlder
-	case config.Skip:
-		return b
 	}
 	from := b.Tick
 	if d := sp.StartingDeadline; d > 0 {
