@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/solotick/solotick/internal/text"
 	"github.com/solotick/solotick/sidecar/service"
 	"github.com/solotick/solotick/sidecar/view"
 )
@@ -50,14 +51,6 @@ func (a *app) resume(ctx context.Context, op *operator, jobs []string) error {
 	return failed
 }
 
-// whose says who paused a job, after a word; "" if that is not known.
-func whose(word string, p *service.Pause) string {
-	if p == nil || p.By == "" {
-		return ""
-	}
-	return word + p.By
-}
-
 // noteStillPaused names the jobs that another pause still holds: the operator has resumed them and expects them to run.
 func (a *app) noteStillPaused(ctx context.Context, op *operator, jobs []string) {
 	standings, err := op.Store.Standings(ctx, jobs)
@@ -67,7 +60,7 @@ func (a *app) noteStillPaused(ctx context.Context, op *operator, jobs []string) 
 	note := func(job, by string, p *service.Pause) {
 		if p != nil {
 			fmt.Fprintf(a.err, "note: %s stays paused %s by %s%s: %s\n",
-				job, untilWords(p.Until), by, whose(" of ", p), p.Reason)
+				job, untilWords(p.Until), by, text.Between(" of ", p.By, ""), p.Reason)
 		}
 	}
 	for _, job := range jobs {

@@ -346,14 +346,15 @@ func (s status) liveWords(r service.RunState) string {
 
 // pauseNotes tells of the pauses of a job.
 func (s status) pauseNotes(state service.Ledger) (notes []string) {
-	note := func(by string, p *service.Pause) {
+	note := func(by, of string, p *service.Pause) {
 		if p != nil {
+			by += text.Between(of, p.By, "")
 			said := fmt.Sprintf("%s %s, %s: %s", by, ago(s.Now, p.At), untilWords(p.Until), p.Reason)
 			notes = append(notes, strings.TrimSpace(said))
 		}
 	}
-	note(whose("by ", state.Paused), state.Paused)
-	note("by pause --all"+whose(" of ", state.PausedAll), state.PausedAll)
+	note("", "by ", state.Paused)
+	note("by pause --all", " of ", state.PausedAll)
 	return notes
 }
 
