@@ -334,16 +334,13 @@ func (x *explainer) rerunBy(at time.Time) string {
 // pauseWords tells who had paused the job when a tick came, until when, and why; "" if that is not known any more. The
 // newest act on the job's own pause is what counts of it, and so for the pause of all jobs.
 func (x *explainer) pauseWords(tick time.Time) string {
-	var known [2]bool // of the job's own pause, of all jobs'
+	known := map[bool]bool{} // by whether it is the pause of all jobs
 	for _, a := range x.acts {
-		of := 0
-		if a.All != "" {
-			of = 1
-		}
-		if a.What != "pause" && a.What != "resume" || a.At.After(tick) || known[of] {
+		all := a.All != ""
+		if a.What != "pause" && a.What != "resume" || a.At.After(tick) || known[all] {
 			continue
 		}
-		known[of] = true
+		known[all] = true
 		if a.What == "resume" || !a.Until.IsZero() && !a.Until.After(tick) {
 			continue
 		}
@@ -420,7 +417,6 @@ func (x *explainer) stands() *Why {
 	if x.timer && x.job.Schedule == nil && x.waits.After(x.Now) {
 		next = x.waits
 	}
-	w := &Why{Job: x.job.Name, Fate: stands, Next: Stamp(next)}
 	var all []string
 	say := func(words string, args ...any) { all = append(all, fmt.Sprintf(words, args...)) }
 	switch {
@@ -461,8 +457,7 @@ func (x *explainer) stands() *Why {
 	} else if !x.job.Suspend && !x.state.IsPaused() {
 		say("There is no further tick.")
 	}
-	w.Text = strings.Join(all, " ")
-	return w
+	return &Why{Job: x.job.Name, Fate: stands, Next: Stamp(next), Text: strings.Join(all, " ")}
 }
 
 // clock writes an instant in the job's zone: without the date if it is today's, with the zone's name unless it is UTC.
