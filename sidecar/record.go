@@ -278,7 +278,6 @@ func (r *recorder) whyMissed(e *service.Entry) string {
 		if words := skipWords[reason(skipped.Reason)]; words != "" {
 			return fmt.Sprintf("replica %s skipped it: %s", r.replica, words)
 		}
-		return ""
 	case r.began.After(e.Tick):
 		return fmt.Sprintf("no replica claimed it before replica %s started", r.replica)
 	}

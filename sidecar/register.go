@@ -39,13 +39,12 @@ func (g *registrar) registerAll(ctx context.Context, born time.Time, came bool) 
 			j.forget()
 		}
 	}
-	due := g.unregistered(jobs)
 	var (
 		registering sync.WaitGroup
 		mu          sync.Mutex
 	)
 	atOnce := make(chan struct{}, registerAtOnce)
-	for _, j := range due {
+	for _, j := range g.unregistered(jobs) {
 		atOnce <- struct{}{}
 		registering.Go(func() {
 			defer func() { <-atOnce }()

@@ -152,9 +152,8 @@ func (g *slots) setUnready(why string, asked time.Time) (before string) {
 	before, g.unready = g.unready, why
 	if why != "" {
 		g.denied = asked
-	}
-	if denied := g.denied; why == "" {
-		g.ready.CompareAndSwap(nil, &denied)
+	} else {
+		g.ready.CompareAndSwap(nil, new(g.denied))
 	}
 	g.grantWaiting()
 	return before

@@ -199,8 +199,7 @@ func (w *waiting) why(state service.Ledger, replicas []service.Replica) string {
 	case len(state.Running) > 0:
 		r := state.Running[0]
 		return fmt.Sprintf("the run %s on %s is still going on", r.Run, r.Replica)
-	}
-	if w.refused != nil {
+	case w.refused != nil:
 		return fmt.Sprintf("%s could not start it: %s", w.refused.Replica, w.refused.Detail)
 	}
 	return "no ready replica has taken it; all slots may be taken"
