@@ -146,6 +146,7 @@ func TestWhatIsTooLateDoesNotHoldUpWhatIsDueBehindIt(t *testing.T) {
 		if _, err := w.redis.ZAdd(dueSet, 1000, asked.Member()); err != nil {
 			t.Fatal(err)
 		}
+		w.redis.Publish("solotick:{test}:events", "due")
 		w.at(32 * time.Second)
 		if len(w.started("minute")[asked.Tick]) != 1 {
 			t.Error("the run that was asked for has not begun two seconds later")
