@@ -62,7 +62,7 @@ func (l *looker) rests() bool {
 }
 
 // knowsDues reports whether nothing is due, as the last look saw: whoever makes something due before the others expect
-// it sends a message.
+// it sends a message. If messages are refused, a look ahead of the next tick finds it.
 func (l *looker) knowsDues(now time.Time) bool {
 	since := now.Sub(l.sawDues) // less than zero: the clock was set back
 	onRedis, _ := l.store.Now()
@@ -116,8 +116,8 @@ func (l *looker) onMessage(resumed string) {
 
 func (l *looker) look(ctx context.Context) {
 	l.looked = l.steps.clock.Now()
-	timers := int64(-1) // a run began, or a tick is near
-	if !l.knowsDues(l.looked) {
+	timers := int64(-1) // a message told of a run, and none of what is due
+	if !l.began.Load() || !l.knowsDues(l.looked) {
 		timers, l.next, l.sawDues = l.timers.limit(), time.Time{}, l.looked
 	}
 	l.quiet = false

@@ -57,6 +57,27 @@ func TestRunsThatBeginDoNotMakeReplicasReadWhatIsDue(t *testing.T) {
 	})
 }
 
+// A user may be allowed to subscribe, and not to publish. Then no look leaves out what is due: a tick that one replica
+// has handed on is fired by another within its deadline.
+func TestWhatIsHandedOnIsFoundWithoutMessages(t *testing.T) {
+	table := herdTable(1, "* * * * * *") +
+		"  - {name: minute, schedule: '* * * * *', startingDeadline: 10s, exec: {command: [x]}}\n"
+	simulate(t, table, func(w *world) {
+		w.replica(0, func(r *replica) { r.work = nil })
+		w.replica(time.Millisecond)
+		w.at(0)
+		w.redis.Server().SetPreHook(func(p *server.Peer, command string, _ ...string) bool {
+			if command != "PUBLISH" {
+				return false
+			}
+			p.WriteError("NOPERM no permissions to access one of the channels used as arguments")
+			return true
+		})
+		w.at(20*time.Minute + 50*time.Second)
+		w.once("minute", time.Minute, 20*time.Minute, 5*time.Second)
+	})
+}
+
 // fails has Redis refuse the next so many of some commands.
 func (w *world) fails(times int32, which func(command string, args []string) bool) (left *atomic.Int32) {
 	left = &atomic.Int32{}

@@ -95,7 +95,7 @@ func (d *Decoder) wrongScalar(e Entry) {
 	} else if hint = d.Rules.Remedy(e); hint == "" && e.Value.Kind == yaml.MappingNode && isText {
 		hint = "put text that contains a colon and a space in quotes"
 	}
-	want, got := "a "+e.Kind, KindOf(e.Value)
+	want := "a " + e.Kind
 	switch {
 	case isText:
 		want = "text"
@@ -105,10 +105,8 @@ func (d *Decoder) wrongScalar(e Entry) {
 		want, hint = "a code or a range of codes", "write 404 or 200-299"
 	case e.Kind == KindTime:
 		hint = timeForm
-	case e.Kind == KindNumber && e.Value.Tag == "!!float":
-		want, got = "a whole number", e.Value.Value
 	}
-	d.Fail(e.Value, hint, "%s must be %s, not %s", e.Path, want, got)
+	d.Fail(e.Value, hint, "%s must be %s, not %s", e.Path, want, KindOf(e.Value))
 }
 
 // badReference records what is wrong with a variable in a value.
@@ -236,14 +234,14 @@ func Number(to *int) Type {
 		switch {
 		case err == nil && e.Value.Tag == "!!str" && !t.Opaque:
 			return d.Bad(t, "write it without quotes", "must be a number")
-		case err != nil:
+		case errors.Is(err, strconv.ErrSyntax):
 			return d.Bad(t, "", "must be a whole number")
 		case v < e.Form.Least || v > e.Form.Most:
 			return d.Bad(t, "", "must be from %d to %d", e.Form.Least, e.Form.Most)
 		}
 		*to = v
 		return true
-	}, "!!int", "!!str")
+	}, "!!int", "!!float", "!!str")
 }
 
 // Limits says what is wrong with a duration; "" = nothing.
