@@ -491,7 +491,7 @@ func (w *world) checkDueLeft() {
 	for _, name := range w.plan.names() {
 		j := w.during(name, w.plan.Lasts-8*time.Second, w.plan.Lasts)
 		if j == nil || j.Claim == nil || w.stepped || w.disturbed(-1, w.plan.Lasts-8*time.Second, w.plan.Lasts) ||
-			!w.healthyFor(name, w.plan.Lasts-8*time.Second, w.plan.Lasts) || w.pausedAt(j, w.began.Add(w.plan.Lasts-8*time.Second)) {
+			!w.healthyFor(name, w.plan.Lasts-8*time.Second, w.plan.Lasts) {
 			continue
 		}
 		if w.everLease(name) && slices.ContainsFunc(w.redis.claims.all, func(c *claim) bool {
@@ -500,7 +500,8 @@ func (w *world) checkDueLeft() {
 			continue // the end of a holding sets free what another app had asked for just before it began
 		}
 		w.met["jobs of apps that ask, of which nothing was left"]++
-		if w.redis.isDue(name, w.plan.Lasts-waited) {
+		paused := w.pausedAt(j, w.began.Add(w.plan.Lasts-8*time.Second)) // then what was not asked for by hand waits
+		if w.redis.isDue(name, w.plan.Lasts-waited, paused) {
 			w.violated("asks: due", name, "the app asks for its ticks, and something is still due at the end")
 		}
 	}
@@ -518,7 +519,8 @@ func (w *world) everAsks(job string) bool {
 func (w *world) asksInTime(job string, tick time.Time, due, by time.Duration) bool {
 	return slices.ContainsFunc(w.asked, func(q *asking) bool {
 		p := q.replica
-		return q.job.Name == job && q.tick.Equal(tick) && q.at <= due && (q.left == 0 || q.left > by) && !p.isDead() &&
+		asks := q.tick.Equal(tick) || q.tick.IsZero() && tick.Sub(w.began.Add(q.at)) < 900*time.Millisecond // the one next to then
+		return q.job.Name == job && asks && q.at <= due && (q.left == 0 || q.left > by) && !p.isDead() &&
 			!p.drains() && p.began+recovery <= due && !w.disturbed(p.place, due-recovery, by) &&
 			w.takes(p.place, job, due-time.Second, by)
 	})

@@ -183,7 +183,8 @@ func (w *world) after(n int, name string) int {
 		case c != nil && c.Fingerprint == before.Fingerprint:
 			return k
 		case c == nil, slices.ContainsFunc(w.redis.claims.told, func(i introduced) bool {
-			return i.job == name && i.fingerprint == c.Fingerprint && i.at >= w.plan.versions[n+1].at
+			return i.job == name && i.fingerprint == c.Fingerprint && i.at >= w.plan.versions[n+1].at &&
+				i.at <= max(w.plan.versions[k].at+slowest, w.lastToSwap(k+1))
 		}):
 			return n + 1
 		}
@@ -214,8 +215,20 @@ func (w *world) lostWithAChange(name string, counted interval) bool {
 		})
 		return changed >= 0 && first.replica != nil && !w.told(first.replica, name, changed, lost) &&
 			counted.first <= w.began.Add(lost).UnixMilli() &&
-			(!claimed || counted.last >= w.began.Add(changed).UnixMilli())
+			(!claimed || counted.last >= w.began.Add(changed).UnixMilli()) &&
+			slices.ContainsFunc(w.tables, func(t *config.Table) bool { return counted.count <= w.ticksOfRow(row(t, name), counted) })
 	})
+}
+
+// ticksOfRow is how many ticks a job has in an interval by one row.
+func (w *world) ticksOfRow(c *config.Job, i interval) (n int64) {
+	if c == nil {
+		return 0
+	}
+	for tick := w.next(c, time.UnixMilli(i.first-1)); tick.UnixMilli() <= i.last; tick = w.next(c, tick) {
+		n++
+	}
+	return n
 }
 
 // told reports whether a replica told Redis of a job within a time.

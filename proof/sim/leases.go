@@ -125,7 +125,7 @@ func (w *world) checkLeases() {
 	for _, t := range w.redis.claims.turns {
 		lease := slices.ContainsFunc(w.runs, func(r *run) bool { return r.ID == t.run.run && r.lease })
 		if lease && t.after > t.before && !slices.Contains([]string{"failed", "timed_out"}, t.outcome) &&
-			w.isLease(t.run.job, t.run.won, t.at) {
+			w.isLease(t.run.job, t.at-time.Second, t.at) && leaseIn(w.tableOf(t.run.replica, t.run.won), t.run.job) {
 			w.violatedAt(t.at, "lease: no failure", t.run.job,
 				"the run of %s ended as %q, by %s, and counts as a failure", stamp(t.run.tick), t.outcome, t.verb)
 		}
@@ -190,7 +190,7 @@ const notReady = "the app is not ready"
 // hadGivenUp reports whether a run had to end for that before it was cancelled.
 func (w *world) hadGivenUp(c *claim) bool {
 	return slices.ContainsFunc(w.runs, func(r *run) bool {
-		return r.ID == c.run && r.over != 0 && r.over <= c.cancelled && r.cause.Error() == notReady
+		return r.ID == c.run && r.over != 0 && r.over <= c.cancelled && r.cause != nil && r.cause.Error() == notReady
 	})
 }
 

@@ -84,6 +84,8 @@ func (w *world) judgeSkipped(l *life, runs []*lived, starts map[ofTick]*run) {
 			w.met["waited beside as many runs as may, with missed ticks before it"]++
 		case l.Guarantee == config.AtLeastOnce && w.forgotten(due) < s.start:
 			w.met["an overlap that was lost with all data"]++
+		case w.redis.claims.forgot(due):
+			w.met["an overlap that Redis forgot, as it came back older or failed over"]++
 		case w.disturbed(-1, due, due+asked) &&
 			(s.replica.began > due || w.disturbed(s.replica.place, due, due+asked, redisFull)):
 			// Memory was full: it could not be written down for a replica that came later, or was away.

@@ -200,11 +200,13 @@ func (s *store) unbooked(job string) (gaps [][2]int64) {
 	return gaps
 }
 
-// isDue reports whether something of a job is in the due set, and is due by then.
-func (s *store) isDue(job string, by time.Duration) bool {
+// isDue reports whether something of a job is in the due set, and is due by then; byHand: that was asked for by hand.
+func (s *store) isDue(job string, by time.Duration, byHand bool) bool {
 	set, _ := s.mini.SortedSet(prefix + "due") // an error is an empty set
 	for member, at := range set {
-		if strings.Fields(member)[memberJob] == job && int64(at) <= s.world.began.Add(by).UnixMilli() {
+		f := strings.Fields(member)
+		asked := f[memberKind] == "manual" || f[memberKind] == "backfill"
+		if f[memberJob] == job && int64(at) <= s.world.began.Add(by).UnixMilli() && (asked || !byHand) {
 			return true
 		}
 	}

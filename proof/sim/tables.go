@@ -151,7 +151,7 @@ func (w *world) swap(r *replica) {
 	w.mu.Unlock()
 	t := w.tables[v]
 	for _, c := range t.Jobs {
-		if was := row(r.sidecar.Table(), c.Name); c.Claim != nil && was != nil && was.Claim == nil && w.redis.isDue(c.Name, 2*w.plan.Lasts) {
+		if was := row(r.sidecar.Table(), c.Name); c.Claim != nil && was != nil && was.Claim == nil && w.redis.isDue(c.Name, 2*w.plan.Lasts, false) {
 			w.mu.Lock()
 			w.became++
 			w.mu.Unlock()
@@ -178,6 +178,17 @@ type swapped struct {
 	replica *replica
 	at      time.Duration
 	version int
+}
+
+// tableOf is the table that a replica had in force at a time.
+func (w *world) tableOf(r *replica, at time.Duration) *config.Table {
+	version := r.version
+	for _, s := range w.swapped {
+		if s.replica == r && s.at <= at {
+			version = s.version
+		}
+	}
+	return w.tables[version]
 }
 
 // ways is what tells two rows apart whose ticks, or what becomes of them, are not the same: as far as this world goes.
