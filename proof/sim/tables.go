@@ -326,6 +326,7 @@ func (w *world) checkBegun() {
 		last := c.toldBefore(b)
 		if last == nil || last.fingerprint != b.fingerprint || w.swaps(b.replica, last.at, b.at) ||
 			w.lostAllBetween(last.at, b.at) ||
+			w.disturbed(b.replica.place, last.at, last.at+time.Second) || // the client forgets what it has read of a batch that breaks off
 			slices.ContainsFunc(c.left, func(l queued) bool {
 				return l.job == b.job && l.at >= last.at-time.Second && l.at <= b.at
 			}) ||
