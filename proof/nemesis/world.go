@@ -8,9 +8,9 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -226,7 +226,7 @@ func (w *world) attack(length time.Duration, seed uint64, classes ...class) *ver
 	requests := slices.DeleteFunc(w.app.Seen(), func(q rig.Request) bool { return ofTimers(q.Job) })
 	ends := slices.DeleteFunc(slices.Clone(history.all()), func(e entry) bool { return ofTimers(e.job) })
 	t := trial{jobs: w.jobs, requests: requests, questions: w.app.Asked(), history: ends,
-		ledgers: kept, record: w.record, from: from, to: to, left: told, memory: w.memory, slots: w.slots, withoutAnswer: w.withoutAnswer}
+		ledgers: kept, record: w.record, from: from, to: to, left: told, memory: w.memory, slots: w.slots, withoutAnswer: w.withoutAnswer()}
 	for _, r := range w.replicas {
 		t.replicas, t.local = append(t.replicas, r.name), t.local || r.path.clock == "local"
 	}
@@ -236,19 +236,27 @@ func (w *world) attack(length time.Duration, seed uint64, classes ...class) *ver
 	return v
 }
 
-// withoutAnswer reports whether a replica says that it drained, or gave up asking Redis, before it knew who had a tick
-// of the schedule. It gives back what it may have won, once Redis hears of that.
-func (w *world) withoutAnswer(job string, tick time.Time) bool {
-	for _, r := range w.replicas {
-		for _, log := range r.logs {
-			for _, line := range grep(log, `"skipped","job":"`+job+`","tick":"`+stamp(tick)+`","reason":`) {
-				if strings.Contains(line, `"reason":"draining"`) || strings.Contains(line, `"reason":"redis_error"`) {
-					return true
+// gaveUp is how a replica says that it drained, or gave up asking Redis, before it knew who had a tick of the schedule.
+var gaveUp = regexp.MustCompile(`"skipped","job":"([^"]*)","tick":"([^"]*)","reason":"(?:draining|redis_error)"`)
+
+// withoutAnswer tells of which ticks a replica says so. It gives back what it may have won, once Redis hears of that.
+func (w *world) withoutAnswer() func(job string, tick time.Time) bool {
+	said := sync.OnceValue(func() map[[2]string]bool { // an hour's logs are read once
+		all := map[[2]string]bool{}
+		for _, r := range w.replicas {
+			for _, log := range r.logs {
+				text, err := os.ReadFile(log)
+				if err != nil {
+					w.t.Error(err)
+				}
+				for _, m := range gaveUp.FindAllSubmatch(text, -1) {
+					all[[2]string{string(m[1]), string(m[2])}] = true
 				}
 			}
 		}
-	}
-	return false
+		return all
+	})
+	return func(job string, tick time.Time) bool { return said()[[2]string{job, stamp(tick)}] }
 }
 
 // calm is how long nothing is struck at the end: the longest lease, its takeover, and the ticks that waited for it.
