@@ -324,8 +324,11 @@ func (c *court) unheardLease(f *fate) bool {
 // vacancies finds where a lease had no holder although an app asked for it all the time, at a replica that was whole.
 func (c *court) vacancies() {
 	free := c.from
-	for _, r := range started(c.runs) {
-		c.vacancy(free, r.arrived)
+	for _, r := range c.runs {
+		if !r.started() && (r.outcome() != interrupted || !c.harmed(r.replica, r.tick, r.tick.Add(edge))) {
+			continue // else its replica was struck as it had claimed the lease, which is the dead one's until it is taken over
+		}
+		c.vacancy(free, r.begin())
 		if r.end().After(free) {
 			free = r.end()
 		}

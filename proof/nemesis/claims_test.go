@@ -326,6 +326,22 @@ func TestALeaseThatAnAppAsksForHasAHolder(t *testing.T) {
 	}
 }
 
+// A replica dies between its claim of a lease and the answer: nobody can have it before that run is taken over.
+func TestALeaseThatADeadReplicaHadClaimedHasNoHolder(t *testing.T) {
+	s := claims(leased)
+	s.left = at(9)
+	s.gets(0, .002, 1)
+	s.gets(6, 6, 8)
+	s.asks("r2", 0, .5, 6.5, 409, "overlap").Now = true
+	s.history = append(s.history, entry{at: at(5.5), job: s.job.name, tick: at(1.2), run: "dead", replica: "r1", attempt: 1,
+		outcome: interrupted})
+	s.asks("r1", 0, 1.1, 1.26, 0, "").Now = true
+	s.judged(t, "a lease without a holder", "no clear answer, and nothing had happened",
+		"taken over from a replica that nothing had happened to")
+	s.strike(killed, "r1", 1.25, 1.5)
+	s.judged(t)
+}
+
 // keptClaims is a scene of a claim whose ticks have fates: the first of its run, the second of no run.
 func keptClaims() *kept {
 	k := &kept{claims(claiming), &ledger{newest: at(10), counted: map[string]int{}}}
