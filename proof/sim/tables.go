@@ -151,7 +151,8 @@ func (w *world) swap(r *replica) {
 	w.mu.Unlock()
 	t := w.tables[v]
 	for _, c := range t.Jobs {
-		if was := row(r.sidecar.Table(), c.Name); c.Claim != nil && was != nil && was.Claim == nil && w.redis.isDue(c.Name, 2*w.plan.Lasts, false) {
+		was := row(r.sidecar.Table(), c.Name)
+		if c.Claim != nil && was != nil && was.Claim == nil && w.redis.isDue(c.Name, 2*w.plan.Lasts, false) {
 			w.mu.Lock()
 			w.became++
 			w.mu.Unlock()

@@ -355,8 +355,12 @@ var teeth = []tooth{
 		{"lock/acquire.lua", "redis.pcall('PUBLISH', KEYS[5], 'run ' .. job .. ' ' .. ARGV[3] .. ' ' .. h[1] .. ' ' .. replica)", ""},
 		{"lock/acquire.lua", "if redis.call('ZCARD', running) == 1 then", "if false then"},
 	}},
-	{"look for runs alone when something is due", "prompt", atRest, []edit{{"sidecar/look.go", "		l.quiet = false\n	case", "		l.quiet = l.quiet && BROKEN\n	case"}}},
-	{"forget what comes due, at the sight of a run", "prompt", atRest, []edit{{"sidecar/look.go", "	if timers >= 0 {\n", "	if timers >= 0 || BROKEN {\n"}}},
+	{"look for runs alone when something is due", "prompt", atRest, []edit{
+		{"sidecar/look.go", "		l.quiet = false\n	case", "		l.quiet = l.quiet && BROKEN\n	case"},
+	}},
+	{"forget what comes due, at the sight of a run", "prompt", atRest, []edit{
+		{"sidecar/look.go", "	if timers >= 0 {\n", "	if timers >= 0 || BROKEN {\n"},
+	}},
 	{"rest until the tick", "2: never lost", atRest, []edit{{"sidecar/look.go", "Add(-lookAhead)", "Add(PICK(time.Hour, -lookAhead))"}}},
 	{"set a timer and tell nobody", "prompt", atRest, []edit{{"sidecar/service/timer.lua", "if tonumber(at) <= now or tonumber(at) < now + 31000 and", "if tonumber(at) <= now or false and"}}},
 	{"believe a subscription that may be lost", "prompt", atRest, []edit{{"sidecar/look.go", "		l.store.Doubt()\n", "		if !BROKEN {\n			l.store.Doubt()\n		}\n"}}},
