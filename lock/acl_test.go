@@ -229,7 +229,7 @@ func (p *player) runs() error {
 	if err != nil {
 		return err
 	}
-	return l.Release(p.ctx)
+	return l.Release(0)(p.ctx)
 }
 
 func (p *player) handsOn() error {

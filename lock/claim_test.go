@@ -99,7 +99,7 @@ func TestRoundTripsAreOneBeforeTheRunTwoAfterItAndOneForTheLoser(t *testing.T) {
 			w.Errorf("loser: %d", loser.N())
 		}
 		a.Finishes(l, time.Second)
-		w.Must(l.Release(w.Context()))
+		w.Must(l.Release(0)(w.Context()))
 		if winner.N() != 3 {
 			w.Errorf("winner with the end of the run: %d", winner.N())
 		}
@@ -117,7 +117,7 @@ func TestLingeringLockNeverCostsALaterTick(t *testing.T) {
 		}
 		b.Loses(b.Claim(1), lock.Fired)
 		next, _ := b.Wins(b.Claim(2))
-		w.Must(l.Release(w.Context())) // a's safety delay is over now
+		w.Must(l.Release(0)(w.Context())) // a's safety delay is over now
 		if w.Owner() != next.Run() {
 			w.Errorf("the lock is %q's, want %q", w.Owner(), next.Run())
 		}
@@ -145,12 +145,12 @@ func TestReleasesOfOneMomentSpareTheLocksOfOthers(t *testing.T) {
 		next, _ := a.Wins(other)
 		ended, end := context.WithCancel(w.Context())
 		end()
-		if err := leases[2].Release(ended); !errors.Is(err, context.Canceled) {
+		if err := leases[2].Release(0)(ended); !errors.Is(err, context.Canceled) {
 			w.Errorf("a release that nobody waits for: %v", err)
 		}
 		var all sync.WaitGroup
 		for _, l := range leases {
-			all.Go(func() { w.Must(l.Release(w.Context())) })
+			all.Go(func() { w.Must(l.Release(0)(w.Context())) })
 		}
 		all.Wait()
 		if w.Owner() != "" {
@@ -169,14 +169,37 @@ func TestReleaseNeverDeletesTheLockOfALiveRun(t *testing.T) {
 		w.Born()
 		a := w.Replica("a")
 		l, _ := a.Wins(a.Claim(1))
-		w.Must(l.Release(w.Context())) // before Finish: not the run's end
+		w.Must(l.Release(0)(w.Context())) // before Finish: not the run's end
 		if w.Owner() != l.Run() {
 			w.Fatalf("the lock is %q's", w.Owner())
 		}
 		a.Finishes(l, time.Minute)
-		w.Must(l.Release(w.Context()))
+		w.Must(l.Release(0)(w.Context()))
 		if w.Owner() != "" {
 			w.Fatalf("the lock is still %q's", w.Owner())
+		}
+	})
+}
+
+func TestALockIsReleasedAfterItsOwnSafetyDelay(t *testing.T) {
+	redisworld.OnEvery(t, func(w *redisworld.World) {
+		w.Born("x")
+		a := w.Replica("a")
+		c := a.Claim(1)
+		c.Job = "x"
+		longer, _ := a.Wins(c)
+		l, _ := a.Wins(a.Claim(1))
+		a.Finishes(longer, time.Hour)
+		a.Finishes(l, time.Hour)
+		longer.Release(time.Minute)
+		const delay = 200 * time.Millisecond
+		began := w.Now()
+		w.Must(l.Release(delay)(w.Context()))
+		if passed := w.Now().Sub(began); passed < delay || w.Owner() != "" {
+			w.Errorf("after %s, of a delay of %s, the lock is %q's", passed, delay, w.Owner())
+		}
+		if owner := w.Admin.Get(w.Context(), "solotick:{svc}:lock:x").Val(); owner != longer.Run() {
+			w.Errorf("the lock of x, whose delay is not over, is %q's", owner)
 		}
 	})
 }

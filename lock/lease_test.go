@@ -204,7 +204,7 @@ func TestStolenLockEndsTheRunAndIsLeftToTheThief(t *testing.T) {
 		if got, err := l.Finish(w.Context(), 0, lock.Ending{}); err != nil || got.Verdict != lock.None {
 			w.Errorf("finish: %s, %v", got.Verdict, err)
 		}
-		w.Must(l.Release(w.Context()))
+		w.Must(l.Release(0)(w.Context()))
 		b.Loses(b.Claim(2), lock.Locked)
 		if w.Owner() != "a thief" {
 			w.Errorf("the lock is %q's", w.Owner())

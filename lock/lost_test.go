@@ -142,11 +142,11 @@ func TestUnansweredReleaseLeavesNobodyElsesLockDeleted(t *testing.T) {
 		l, _ := a.Wins(a.Claim(1))
 		a.Finishes(l, time.Minute)
 		a.Proxy.On(lossy.Script(lock.ReleaseSHA), 1, loss)
-		if err := l.Release(w.Context()); err == nil {
+		if err := l.Release(0)(w.Context()); err == nil {
 			w.Fatal("no error")
 		}
 		next, _ := b.Wins(b.Claim(2))
-		w.Must(l.Release(w.Context()))
+		w.Must(l.Release(0)(w.Context()))
 		if w.Owner() != next.Run() {
 			w.Fatalf("the lock is %q's, not %q's", w.Owner(), next.Run())
 		}

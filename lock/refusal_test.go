@@ -99,7 +99,7 @@ func TestEveryScriptIsSentAgainAfterItsCacheWasFlushed(t *testing.T) {
 		flush()
 		a.Finishes(l, time.Minute)
 		flush()
-		w.Must(l.Release(w.Context()))
+		w.Must(l.Release(0)(w.Context()))
 		if w.Owner() != "" {
 			w.Errorf("the lock is still %q's", w.Owner())
 		}
@@ -147,7 +147,7 @@ func TestRunEndsInOrderWhenRedisMemoryIsFull(t *testing.T) {
 		if w.Runs() != 0 || w.Field("overlap") != fmtInt(w.Tick(2).UnixMilli()) {
 			w.Errorf("%s", w.Dump())
 		}
-		w.Must(l.Release(w.Context()))
+		w.Must(l.Release(0)(w.Context()))
 	}, "--maxmemory-policy", "noeviction")
 }
 

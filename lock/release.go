@@ -8,16 +8,16 @@ import (
 )
 
 const (
-	// releasedWithin is how long a release waits for others: they go together, in one call.
+	// releasedWithin is how long a release waits for others at most: they go together, in one call.
 	releasedWithin = 20 * time.Millisecond
 	// maxReleases bounds them: while the script runs, all other clients wait.
 	maxReleases = 500
 )
 
-// releases are those that go next.
+// releases are those to come, by the moment at which they go: Boottime in units of releasedWithin.
 type releases struct {
-	mu   sync.Mutex
-	next *releasing // nil = there are none
+	mu sync.Mutex
+	at map[time.Duration]*releasing
 }
 
 // releasing are releases that go together.
@@ -28,43 +28,44 @@ type releasing struct {
 	done           chan struct{} // closed when Redis has answered, or has not
 }
 
-// Release deletes the lock; the caller waits for the safety delay itself. Correctness does not depend on it: Finish
-// made the lock expire after that delay, mostly a moment before. It goes with the releases of the next few
-// milliseconds, even if ctx ends.
-func (l *Lease) Release(ctx context.Context) error {
+// Release has the lock deleted after the safety delay, in one call with others. It does not wait for that; wait does,
+// until its context ends. Correctness does not depend on it: Finish made the lock expire after that delay, mostly a
+// moment before.
+func (l *Lease) Release(delay time.Duration) (wait func(context.Context) error) {
 	c, s := &l.claim, l.store
+	in := delay + releasedWithin
+	at := (s.redis.Boottime() + in) / releasedWithin
 	s.releases.mu.Lock()
-	r := s.releases.next
+	defer s.releases.mu.Unlock()
+	r := s.releases.at[at]
 	if r == nil || len(r.runs) == maxReleases {
 		r = &releasing{done: make(chan struct{})}
-		s.releases.next = r
-		time.AfterFunc(releasedWithin, func() { s.release(r) })
+		s.releases.at[at] = r
+		time.AfterFunc(in, func() { s.release(at, r) })
 	}
 	r.locks = append(r.locks, s.redis.Keys.Lock(c.Job, c.slot()))
 	r.ledgers, r.runs = append(r.ledgers, s.redis.Keys.Ledger(c.Job)), append(r.runs, c.Run)
-	s.releases.mu.Unlock()
-	var err error
-	select {
-	case <-r.done:
-		err = r.err
-	case <-ctx.Done():
-		err = context.Cause(ctx)
+	return func(ctx context.Context) error {
+		select {
+		case <-r.done:
+			return r.err
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
 	}
-	if err != nil {
-		return fmt.Errorf("releasing the lock of %q: %w", c.Job, err)
-	}
-	return nil
 }
 
 // release has Redis delete locks.
-func (s *Store) release(r *releasing) {
+func (s *Store) release(at time.Duration, r *releasing) {
 	defer close(r.done)
 	s.releases.mu.Lock()
-	if s.releases.next == r {
-		s.releases.next = nil
+	if s.releases.at[at] == r {
+		delete(s.releases.at, at)
 	}
 	s.releases.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), s.redis.Timeout())
 	defer cancel()
-	_, r.err = s.redis.Run(ctx, releaseScript, append(r.locks, r.ledgers...), r.runs...)
+	if _, err := s.redis.Run(ctx, releaseScript, append(r.locks, r.ledgers...), r.runs...); err != nil {
+		r.err = fmt.Errorf("releasing locks: %w", err)
+	}
 }

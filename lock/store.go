@@ -56,7 +56,9 @@ func New(client redis.UniversalClient, service string, o Options) (*Store, error
 }
 
 // Over makes a Store over what this module's other packages use as well.
-func Over(r *rds.Redis) *Store { return &Store{redis: r} }
+func Over(r *rds.Redis) *Store {
+	return &Store{redis: r, releases: releases{at: map[time.Duration]*releasing{}}}
+}
 
 // BeginShutdown says that the process is about to end. No Acquire then waits any longer for late copies of its claim;
 // if such a copy still claims a tick, the run is left to a takeover.

@@ -99,7 +99,7 @@ func playRun(w *redisworld.World, a, b *redisworld.Replica) {
 	w.Must(l.Verify(w.Context()))
 	a.Finishes(l, time.Minute)
 	b.Loses(b.Claim(2), lock.Fired)
-	w.Must(l.Release(w.Context()))
+	w.Must(l.Release(0)(w.Context()))
 	if w.Owner() != "" || w.Runs() != 0 {
 		w.Fatalf("after the run: %s", w.Dump())
 	}

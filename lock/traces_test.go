@@ -69,7 +69,7 @@ var traces = map[string]struct {
 		s.at(2)
 		s.says("The lock that lingers costs no tick. The release of the run before comes late, and leaves the lock alone.")
 		b.Wins(s.claim(b, 2))
-		s.Must(l.Release(s.Context()))
+		s.Must(l.Release(0)(s.Context()))
 	}},
 	"overlap": {"Forbid: a tick that comes due while a run lives is refused. The end of the run decides its fate.", func(s *stage) {
 		a, b := s.replica("a"), s.replica("b")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 
-	"github.com/solotick/solotick/internal/beat"
 	"github.com/solotick/solotick/sidecar/execute"
 )
 
@@ -83,9 +82,9 @@ func (f *firer) fire(w *wake) skip {
 	}
 	f.record.finished(w, h, &end, settled)
 
-	// After the safety delay, release the lock. Shutdown does not wait for the delay: the lock expires by itself.
-	if delay := w.spec.safetyDelay(); delay > 0 && beat.Sleep(f.accepting, delay) {
-		f.settler.release(w, h)
+	// Release the lock after the safety delay. Nothing waits for that: the lock expires by itself, too.
+	if delay := w.spec.safetyDelay(); delay > 0 {
+		h.Release(delay)
 	}
 	return why
 }

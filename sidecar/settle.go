@@ -123,16 +123,6 @@ func (s *settler) unrecorded(w *wake, h *held, err error) {
 		append(w.attrs(), slog.String("run", h.run), slog.String("err", err.Error()))...)
 }
 
-// release deletes the lock early. A failure costs nothing: the lock expires by itself.
-func (s *settler) release(w *wake, h *held) {
-	ctx, cancel := s.afterwards(w)
-	defer cancel()
-	if err := h.Release(ctx); err != nil {
-		s.log.LogAttrs(ctx, slog.LevelDebug, "the lock was left to expire",
-			append(w.attrs(), slog.String("err", err.Error()))...)
-	}
-}
-
 // afterwards is a context for the work that remains when the run is over, however it ended. It lasts as long as the
 // lease would. While the replica drains, it lasts little longer than the grace.
 func (s *settler) afterwards(w *wake) (context.Context, context.CancelFunc) {

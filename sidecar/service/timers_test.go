@@ -46,7 +46,7 @@ func TestTimerIsFiredOnceAtItsTimeAndItsIDIsKeptForADay(t *testing.T) {
 		a.ComesTooLate("Order-7.x")
 		w.Must(l.Verify(w.Context()))
 		b.Finishes(l, 0)
-		w.Must(l.Release(w.Context()))
+		w.Must(l.Release(0)(w.Context()))
 		if b.Source("Order-7.x") != "" || len(w.Dues()) != 0 || w.Runs() != 0 {
 			w.Errorf("after the run: %s", w.Dump())
 		}

@@ -157,7 +157,7 @@ func (w *World) Warm() {
 	l, _ := r.Wins(lock.Claim{Job: "warm", Tick: w.Tick(0), TTL: w.TTL})
 	w.Must(l.Verify(w.Context()))
 	r.Finishes(l, 0)
-	w.Must(l.Release(w.Context()))
+	w.Must(l.Release(0)(w.Context()))
 	_, err := r.Register(w.Context(), "warm", "")
 	w.Must(err)
 	w.Must(w.Admin.Del(w.Context(), ledgerOf("warm"), "solotick:{svc}:history:warm").Err())
