@@ -220,21 +220,22 @@ func (a *agenda) after(last time.Time) time.Time {
 func (a *agenda) take() (upTo time.Time, jobs []string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	most := ahead
 	for _, g := range a.due {
-		jobs = append(jobs, g.jobs...)
+		jobs, most = append(jobs, g.jobs...), max(most, g.series.ahead)
 	}
-	upTo = newestOf(a.dueTo, a.now()).Add(ahead)
+	upTo = newestOf(a.dueTo, a.now()).Add(most)
 	a.due, a.dueTo = nil, time.Time{}
 	return upTo, jobs
 }
 
 // wakeAfter is the first instant after t at which a timer wakes the jobs.
 func (s *series) wakeAfter(t time.Time) time.Time {
-	tick := s.after(t.Add(ahead))
+	tick := s.after(t.Add(s.ahead))
 	if tick.IsZero() {
 		return never
 	}
-	return s.due(tick).Add(-ahead)
+	return s.due(tick).Add(-s.ahead)
 }
 
 // gocronClock is the cluster clock as gocron asks for one. It uses Now and AfterFunc; the rest is the machine's.

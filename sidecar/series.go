@@ -14,10 +14,11 @@ type series struct {
 	schedule *schedule.Schedule
 	job      string
 	jitter   time.Duration
+	ahead    time.Duration // how long before it comes due a tick is claimed
 }
 
 func newSeries(j *config.Job) series {
-	return series{schedule: j.Schedule, job: j.Name, jitter: j.Jitter}
+	return series{schedule: j.Schedule, job: j.Name, jitter: j.Jitter, ahead: ahead}
 }
 
 // due is the instant at which a tick comes due.

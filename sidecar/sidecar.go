@@ -260,7 +260,7 @@ func (s *Sidecar) wake(upTo time.Time, names ...string) {
 
 // wakeAhead wakes a job for a tick that comes due too soon for a timer that is armed now.
 func (s *Sidecar) wakeAhead(j *job) {
-	if upTo := s.clock.Now().Add(ahead); j.overdue(upTo) {
+	if upTo := s.clock.Now().Add(j.inForce().series.ahead); j.overdue(upTo) {
 		s.wake(upTo, j.name)
 	}
 }

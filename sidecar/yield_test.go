@@ -95,6 +95,30 @@ func TestAHerdReleasesItsLocksTogether(t *testing.T) {
 	})
 }
 
+// Redis takes longer for the claims of a herd.
+func TestTheLargerTheHerdTheEarlierItIsClaimed(t *testing.T) {
+	long(t)
+	for jobs, want := range map[int]time.Duration{10: ahead, 1000: 75 * time.Millisecond, 1500: 100 * time.Millisecond} {
+		simulate(t, herdTable(jobs, "* * * * *"), func(w *world) {
+			w.replica(5 * time.Millisecond)
+			w.at(59 * time.Second)
+			var first atomic.Pointer[time.Time]
+			w.redis.Server().SetPreHook(func(_ *server.Peer, command string, _ ...string) bool {
+				if now := time.Now(); command == "EVALSHA" {
+					first.CompareAndSwap(nil, &now)
+				}
+				return false
+			})
+			w.at(65 * time.Second)
+			tick := w.origin().Add(time.Minute)
+			if got := tick.Sub(*first.Load()); (got - want).Abs() > 2*time.Millisecond {
+				w.t.Errorf("of %d jobs the first is claimed %s ahead, want %s", jobs, got, want)
+			}
+			w.allStarted(jobs, tick, 2*time.Millisecond)
+		})
+	}
+}
+
 func TestLosersHearOfClaimsAndDoNotAsk(t *testing.T) {
 	long(t)
 	simulate(t, herdTable(120, "* * * * *"), func(w *world) {
