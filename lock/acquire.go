@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -138,12 +140,12 @@ func (c *Claim) tolerance() time.Duration {
 
 // record is the text that Redis keeps of the run, after tick, token, previous tick and the time of the claim.
 func (c *Claim) record() string {
-	again := 0
+	again, n := "0", strconv.Itoa
 	if c.Again {
-		again = 1
+		again = "1"
 	}
-	return fmt.Sprintf("%s %d %s %d %d %d %d %d %s", c.Policy, c.TTL.Milliseconds(), kindText(c.Kind, c.Key),
-		c.Attempt, c.Retries, c.Rounds, c.Deaths, again, c.Replica)
+	return strings.Join([]string{string(c.Policy), rds.Itoa(c.TTL.Milliseconds()), kindText(c.Kind, c.Key),
+		n(c.Attempt), n(c.Retries), n(c.Rounds), n(c.Deaths), again, c.Replica}, " ")
 }
 
 // rest are the arguments that most claims do not need: the script's time grows with their number.

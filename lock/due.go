@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/solotick/solotick/internal/rds"
+	"github.com/solotick/solotick/internal/text"
 )
 
 // Due is one tick that must be fired besides the table: it was handed over, set free by a takeover, or asked for. Each
@@ -41,10 +42,7 @@ func (d Due) Suffix() string {
 
 // kindText is a kind as Redis keeps it, followed by the key, if there is one.
 func kindText(kind, key string) string {
-	if key == "" {
-		return kind
-	}
-	return kind + ":" + key
+	return kind + text.Between(":", key, "")
 }
 
 // ParseDue reads a member. It refuses what Acquire would refuse, and what Member would write differently. A member that
