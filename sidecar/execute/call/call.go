@@ -245,8 +245,10 @@ func (e *caller) request(r execute.Run, u *url.URL, foreign bool, proof http.Hea
 			host = e.host
 		}
 	}
-	for _, f := range facts {
-		h[f.Header] = []string{f.Value}
+	values := make([]string, len(facts)) // of all headers: one array in place of eleven
+	for i, f := range facts {
+		values[i] = f.Value
+		h[f.Header] = values[i : i+1 : i+1]
 	}
 	return newRequest(e.method, u, host, h, e.body)
 }

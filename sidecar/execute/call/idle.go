@@ -153,7 +153,6 @@ func isIdle(nc net.Conn) bool {
 
 // peek reports whether the socket is open with nothing to read.
 func peek(fd int) bool {
-	var b [1]byte
-	_, _, err := unix.Recvfrom(fd, b[:], unix.MSG_PEEK|unix.MSG_DONTWAIT)
-	return err == unix.EAGAIN || err == unix.EWOULDBLOCK
+	n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
+	return n == 0 && err == nil
 }

@@ -201,7 +201,7 @@ type beginning struct {
 func (w *transport) call(ctx context.Context, req *http.Request, keep bool, m beginning) (answer, error) {
 	req.Close = !keep
 	var raw bytes.Buffer
-	raw.Grow(int(req.ContentLength) + 2<<10) // else a body of 64 KiB takes three times that
+	raw.Grow(768 + int(req.ContentLength)*9/8) // enough for most; else a body of 64 KiB takes three times that
 	if err := req.Write(&raw); err != nil {
 		return answer{}, &notSentError{err}
 	}
@@ -282,7 +282,7 @@ func (w *transport) dialURL(ctx context.Context, u *url.URL) (net.Conn, error) {
 }
 
 // exchange sends one request and reads one answer on c, which it then keeps or closes. It writes the whole request
-// before it reads: the bodies of a table are small, and fit in the buffers of a socket.
+// before it reads: the bodies of a table are small, and fit in the buffers of a socket. It reads into raw then.
 func (w *transport) exchange(ctx context.Context, c *conn, req *http.Request, raw []byte,
 	sent func()) (a answer, err error) {
 	stop := context.AfterFunc(ctx, func() { c.SetDeadline(time.Unix(1, 0)) })
@@ -324,8 +324,7 @@ func (w *transport) exchange(ctx context.Context, c *conn, req *http.Request, ra
 	if w.works {
 		most = math.MaxInt64
 	}
-	size, err := io.CopyBuffer(io.MultiWriter(&a.head, &a.body), io.LimitReader(resp.Body, most),
-		make([]byte, execute.MaxOutput))
+	size, err := io.CopyBuffer(io.MultiWriter(&a.head, &a.body), io.LimitReader(resp.Body, most), raw)
 	clean = err == nil && werr == nil && size < most && !resp.Close && a.code >= 200 && c.r.Buffered() == 0
 	return a, err
 }
