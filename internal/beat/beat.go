@@ -9,6 +9,9 @@ import (
 
 // Sleep waits for d or the end of ctx; false when ctx ended first.
 func Sleep(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {

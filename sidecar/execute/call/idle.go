@@ -144,10 +144,7 @@ func isIdle(nc net.Conn) bool {
 		return false
 	}
 	again := false
-	err = rc.Read(func(fd uintptr) bool {
-		again = peek(int(fd))
-		return true
-	})
+	err = rc.Control(func(fd uintptr) { again = peek(int(fd)) })
 	return err == nil && again
 }
 
