@@ -143,18 +143,18 @@ func (c *claimer) ensureRegistered(ctx context.Context, w *wake) error {
 
 // whileWorth returns a context that lasts while the wake's tick is worth firing, its job has not changed, and the
 // replica takes ticks.
-func (c *claimer) whileWorth(w *wake) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(c.accepting)
+func (c *claimer) whileWorth(w *wake) (ctx context.Context, over func()) {
+	var cancel context.CancelFunc
+	if until := w.worthUntil(); until.IsZero() {
+		ctx, cancel = context.WithCancel(c.accepting)
+	} else {
+		ctx, cancel = context.WithTimeout(c.accepting, max(until.Sub(w.spec.now(c.clock)), 0))
+	}
 	stop := context.AfterFunc(w.spec.life, cancel)
 	if w.asker != nil {
 		context.AfterFunc(w.asker.waits, cancel)
 	}
-	until := w.worthUntil()
-	if until.IsZero() {
-		return ctx, func() { stop(); cancel() }
-	}
-	limited, over := context.WithTimeout(ctx, max(until.Sub(w.spec.now(c.clock)), 0))
-	return limited, func() { over(); stop(); cancel() }
+	return ctx, func() { stop(); cancel() }
 }
 
 // refused tells why a claim did not win.

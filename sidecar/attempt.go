@@ -54,11 +54,9 @@ func (r *runner) attempts(ctx context.Context, w *wake, h *held) ended {
 // stood still, the lease may have ended before ctx.
 func (r *runner) attempt(ctx context.Context, w *wake, h *held, number int, start *time.Time) ended {
 	run := ctx
-	ctx, lose := context.WithCancelCause(ctx)
-	defer lose(nil)
 	early := func() time.Duration { return min(max(0, w.due.Sub(w.spec.now(r.clock))), lock.EarlyBy) }
-	ctx, limit, stop := limited(ctx, early(), w.spec.Timeout) // the wait until the tick does not count
-	defer stop()
+	ctx, end, limit := limited(ctx, early(), w.spec.Timeout) // the wait until the tick does not count
+	defer end(nil)
 	span := spanOf(r.spans, h)
 	var began time.Time
 	result := w.executor().Execute(ctx, execute.Run{
@@ -68,7 +66,7 @@ func (r *runner) attempt(ctx context.Context, w *wake, h *held, number int, star
 			r.clock.sleepUntil(ctx, w.due, true)
 			beat.Sleep(ctx, early())
 			if !h.Trusted() {
-				lose(lock.ErrLost)
+				end(lock.ErrLost)
 			}
 		},
 		Lasts: h.TrustedFor,
@@ -92,18 +90,18 @@ func (r *runner) attempt(ctx context.Context, w *wake, h *held, number int, star
 	return e
 }
 
-// limited returns a context that ends with a timeoutError after a wait and a run's timeout. set sets the timeout from
-// now on.
-func limited(ctx context.Context, wait, timeout time.Duration) (_ context.Context, set func(time.Duration),
-	stop func() bool) {
-	ctx, end := context.WithCancelCause(ctx)
+// limited returns a context that ends with a timeoutError after a wait and a run's timeout. end ends it before, and set
+// sets the timeout from now on.
+func limited(ctx context.Context, wait, timeout time.Duration) (_ context.Context, end context.CancelCauseFunc,
+	set func(time.Duration)) {
+	ctx, cancel := context.WithCancelCause(ctx)
 	over := &timeoutError{}
 	over.after.Store(int64(timeout))
-	timer := time.AfterFunc(wait+timeout, func() { end(over) })
-	return ctx, func(longest time.Duration) {
+	timer := time.AfterFunc(wait+timeout, func() { cancel(over) })
+	return ctx, func(cause error) { timer.Stop(); cancel(cause) }, func(longest time.Duration) {
 		over.after.Store(int64(longest))
 		timer.Reset(longest)
-	}, timer.Stop
+	}
 }
 
 // retryIn reports whether a run that ended so is tried once more, and after how long. n is the number of attempts

@@ -39,8 +39,8 @@ func (t Trial) Try(ctx context.Context) Tried {
 	run := execute.Run{Service: t.Service, Job: t.Job.Name, Tick: t.Tick.Truncate(time.Millisecond),
 		ID: uuid.NewString(), Attempt: 1,
 		Replica: t.Replica, Kind: "manual", Started: func() { start = time.Now() }, Tell: t.Tell}
-	ending, limit, stop := limited(ctx, 0, t.Job.Timeout)
-	defer stop()
+	ending, end, limit := limited(ctx, 0, t.Job.Timeout)
+	defer end(nil)
 	run.Accepted = limit
 	tried := Tried{Tick: run.Tick, Run: run.ID, Result: t.Executor.Execute(ending, run)}
 	o := endedBy(tried.Result, context.Cause(ending))

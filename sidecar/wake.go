@@ -154,8 +154,10 @@ func (w *wake) deadline() time.Time {
 	return time.Time{}
 }
 
-func (w *wake) attrs() []slog.Attr {
-	attrs := make([]slog.Attr, 0, 12)
+// attrs are those of each line about the wake. It is inlined, so that the array stays on the stack of its caller.
+func (w *wake) attrs() []slog.Attr { return w.appendTo(make([]slog.Attr, 0, 12)) }
+
+func (w *wake) appendTo(attrs []slog.Attr) []slog.Attr {
 	attrs = append(attrs, slog.String("job", w.spec.Name), slog.String("tick", stamp(w.tick)))
 	if w.kind != kindSchedule {
 		attrs = append(attrs, slog.String("kind", w.kind))
