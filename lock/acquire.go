@@ -180,10 +180,11 @@ func (c *Claim) rest() []any {
 // Acquire returns when it has taken the claim back, or when no copy can have an effect any more. That is at most TTL
 // after it sent the last copy, and another TTL if Redis is away.
 func (s *Store) Acquire(ctx context.Context, c Claim) (*Lease, Answer, error) {
-	if err := c.prepare(); err != nil {
+	l := newLease(s, c)
+	if err := l.claim.prepare(); err != nil {
 		return nil, Answer{}, fmt.Errorf("acquiring %q: %w", c.Job, err)
 	}
-	q := question{store: s, claim: &c}
+	q := question{store: s, claim: &l.claim, lease: l}
 	lease, answer, err := q.ask(ctx)
 	if lease == nil && q.unanswered > 0 && !c.MayNotWin { // which claims no run
 		q.abandon(ctx)
@@ -201,7 +202,8 @@ const longestEarly = 2 * time.Second
 // question is one claim with all its copies.
 type question struct {
 	store      *Store
-	claim      *Claim
+	claim      *Claim        // the lease's
+	lease      *Lease        // of who wins
 	unanswered int           // copies that Redis may still run, or has run
 	closed     time.Duration // Boottime after which no copy can have an effect
 }
@@ -304,8 +306,7 @@ func (q *question) send(ctx context.Context, sent time.Duration) (Answer, error)
 // won makes a lease of the answer to the copy that was sent at `sent`. If that answer came too late to be trusted, won
 // extends the lease first.
 func (q *question) won(ctx context.Context, a Answer, sent time.Duration) (*Lease, Answer, error) {
-	c := q.claim
-	l := newLease(q.store, *c)
+	c, l := q.claim, q.lease
 	l.Token, l.Since, l.born = a.Token, a.Since, a.Born
 	l.trust.Store(int64(sent + c.TTL - Margin))
 	if l.Trusted() {

@@ -83,18 +83,18 @@ func (f *firer) yield(wakes []yielding, firstAsks time.Time) {
 // it is too early to ask, and launches the others. unseen is how many more wakes of the herd there are.
 func (f *firer) skipClaimed(wakes []yielding, unseen int) []yielding {
 	claims := map[string]bool{} // the replicas that claim ticks now
-	var rest []yielding
-	for _, w := range f.launchIf(wakes, func(w yielding) bool { return !f.canLose(w.wake) }) {
+	mayLose := f.launchIf(wakes, func(w yielding) bool { return !f.canLose(w.wake) })
+	rest := slices.DeleteFunc(mayLose, func(w yielding) bool {
 		h := w.job.heard.Load()
 		if h == nil || !h.Tick.Equal(w.tick) || !h.Answer.Born.Equal(w.job.known(w.spec).born) { // or of another ledger
-			rest = append(rest, w)
-			continue
+			return false
 		}
 		claims[h.Answer.Holder] = true
 		w.observe(h.Answer)
 		f.record.skipped(w.wake, f.claimer.refused(w.wake, h.Answer, nil))
 		w.hold()
-	}
+		return true
+	})
 	return f.launchIf(rest, func(w yielding) bool { return len(rest)+unseen < herd || !claims[w.first] })
 }
 
@@ -104,15 +104,14 @@ func (f *firer) canLose(w *wake) bool {
 	return w.refresh() && f.gate(w) == "" && w.job.isKnown() && f.slots.free() > 0
 }
 
-// launchIf launches those of the wakes that a condition holds for, and returns the others.
+// launchIf launches those of the wakes that a condition holds for, and returns the others, in the same array.
 func (f *firer) launchIf(wakes []yielding, condition func(yielding) bool) (others []yielding) {
-	for _, w := range wakes {
-		if !condition(w) {
-			others = append(others, w)
-			continue
+	return slices.DeleteFunc(wakes, func(w yielding) bool {
+		launch := condition(w)
+		if launch {
+			f.launch(w.wake, nil)
+			w.hold()
 		}
-		f.launch(w.wake, nil)
-		w.hold()
-	}
-	return others
+		return launch
+	})
 }
