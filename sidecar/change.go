@@ -37,17 +37,12 @@ func (r *recorder) turned(sp *spec, streak lock.Streak, e *service.Entry) {
 // place of a run that was cut short, is not late.
 func (r *recorder) watch(ctx context.Context, w *wake, h *held, delay time.Duration) {
 	sp := w.spec
-	m := notify.Message{Tick: w.tick, Run: h.run}
 	if limit := sp.Change.Late; limit > 0 && delay > limit && !w.byHand() && w.kind != kindTakeover {
-		late := m
-		late.Event, late.After = config.StartedLate, delay
-		r.tell(sp, late)
+		r.tell(sp, notify.Message{Event: config.StartedLate, Tick: w.tick, Run: h.run, After: delay})
 	}
 	if limit := sp.Change.Long; limit > 0 {
-		timer := time.AfterFunc(limit, func() {
-			m.Event, m.After = config.TakesTooLong, limit
-			r.tell(sp, m)
-		})
+		m := notify.Message{Event: config.TakesTooLong, Tick: w.tick, Run: h.run, After: limit}
+		timer := time.AfterFunc(limit, func() { r.tell(sp, m) })
 		context.AfterFunc(ctx, func() { timer.Stop() })
 	}
 }

@@ -30,8 +30,8 @@ type slot struct {
 	deadline time.Time     // when it is too late to start the tick; zero = never
 	asked    time.Time     // when it began to wait
 	why      reason        // why it is not let in; "" = it is
-	granted  chan struct{} // closed then
-	notify   func()        // called then, unless it is nil, with the slots locked
+	granted  chan struct{} // closed then; nil = it was let in at once
+	notify   func()        // called then, unless it is nil or it was let in at once, with the slots locked
 }
 
 // longWait is how long a wake lets others go ahead that came after it. So nothing waits for ever.
@@ -57,9 +57,9 @@ func (p *slot) compare(o *slot, now time.Time) int {
 func (g *slots) ask(sp *spec, deadline time.Time, notify func()) *slot {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	p := &slot{spec: sp, deadline: deadline, asked: time.Now(), granted: make(chan struct{}), notify: notify}
+	p := &slot{spec: sp, deadline: deadline, asked: time.Now(), notify: notify}
 	if g.grant(p); p.why != "" {
-		g.waiting = append(g.waiting, p)
+		p.granted, g.waiting = make(chan struct{}), append(g.waiting, p)
 	}
 	return p
 }
@@ -110,7 +110,9 @@ func (g *slots) grant(p *slot) {
 		g.reserved[p.spec.Name]++
 	}
 	p.why = ""
-	close(p.granted)
+	if p.granted != nil {
+		close(p.granted)
+	}
 }
 
 // release gives a slot back, or waits no more for it.

@@ -101,7 +101,9 @@ type histogram struct {
 	mu     sync.Mutex
 	counts [len(runBounds) + 1]uint64 // by bound, not cumulative; the last one counts values above all bounds
 	sum    float64
-	newest prometheus.Exemplar // the value that came last, with its run; no labels = none came
+	newest float64 // the value that came last
+	run    string  // of that value; "" = none came
+	at     time.Time
 }
 
 func (h *histogram) observe(v float64, run string, at time.Time) {
@@ -110,7 +112,7 @@ func (h *histogram) observe(v float64, run string, at time.Time) {
 	defer h.mu.Unlock()
 	h.counts[i]++
 	h.sum += v
-	h.newest = prometheus.Exemplar{Value: v, Labels: prometheus.Labels{"run": run}, Timestamp: at}
+	h.newest, h.run, h.at = v, run, at
 }
 
 func (h *histogram) metric(desc *prometheus.Desc, job string) prometheus.Metric {
@@ -122,10 +124,11 @@ func (h *histogram) metric(desc *prometheus.Desc, job string) prometheus.Metric 
 		upTo[bound] = n
 	}
 	m := prometheus.MustNewConstHistogram(desc, n+h.counts[len(runBounds)], h.sum, upTo, job)
-	if h.newest.Labels == nil {
+	if h.run == "" {
 		return m
 	}
-	return prometheus.MustNewMetricWithExemplars(m, h.newest)
+	return prometheus.MustNewMetricWithExemplars(m,
+		prometheus.Exemplar{Value: h.newest, Labels: prometheus.Labels{"run": h.run}, Timestamp: h.at})
 }
 
 // tallies has the tallies of all jobs, by label.
