@@ -29,15 +29,14 @@ type Due struct {
 }
 
 // Member is the text in the due set: separated by blanks, the tick in milliseconds first.
-func (d Due) Member() string { return rds.Itoa(rds.Millis(d.Tick)) + d.Suffix() }
+func (d Due) Member() string { return d.words(rds.Itoa(rds.Millis(d.Tick))) }
 
 // Suffix is what follows the tick in Member.
-func (d Due) Suffix() string {
-	s := fmt.Sprintf(" %s %s %d %d %d %s", d.Job, kindText(d.Kind, d.Key), d.Attempt, d.Rounds, d.Deaths, d.Nonce)
-	for _, r := range d.Refused {
-		s += " " + r
-	}
-	return s
+func (d Due) Suffix() string { return d.words("") }
+
+func (d *Due) words(tick string) string {
+	return strings.Join(append([]string{tick, d.Job, kindText(d.Kind, d.Key), strconv.Itoa(d.Attempt),
+		strconv.Itoa(d.Rounds), strconv.Itoa(d.Deaths), d.Nonce}, d.Refused...), " ")
 }
 
 // kindText is a kind as Redis keeps it, followed by the key, if there is one.
@@ -55,9 +54,10 @@ func ParseDue(member string) (Due, error) {
 			len(f))
 	}
 	var n [6]int64
+	var text [20]byte
 	for _, i := range [...]int{0, 3, 4, 5} {
 		v, err := strconv.ParseInt(f[i], 10, 64)
-		if err == nil && rds.Itoa(v) != f[i] {
+		if err == nil && string(strconv.AppendInt(text[:0], v, 10)) != f[i] {
 			err = fmt.Errorf("%q would be written %d", f[i], v)
 		}
 		if err != nil {
