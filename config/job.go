@@ -308,7 +308,7 @@ func (d *decoder) checkEffect() {
 	}
 	warn(!everywhere && j.ConcurrencyPolicy != Allow && !j.unset("concurrencyPolicy"), "concurrency",
 		"give the job concurrencyPolicy: Allow",
-		fmt.Sprintf(": under %s one run lives at a time", j.ConcurrencyPolicy))
+		": under "+string(j.ConcurrencyPolicy)+" one run lives at a time")
 	warn(isExec, "allowRemote", "", " on exec")
 	warn(isExec, "retry.on", "", " on exec: a command is tried again after any exit code other than 0")
 	warn(unlimited && j.Reserved, "reserved", "", ": without maxRunning every job has room")

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -135,7 +134,7 @@ func ParseTimer(id string, data []byte, now time.Time) (*Timer, error) {
 // parse decodes the tree of a text; nil = it is still to be read.
 func (d *timerDecoder) parse(id string, tree *yaml.Node, data []byte, now time.Time) *Timer {
 	d.now, d.Warnings, d.id = now, nil, ""
-	d.begin(fmt.Sprintf("timer %s: ", strict.Quoted(id)))
+	d.begin("timer " + strict.Quoted(id) + ": ")
 	d.job.Name, d.job.ConcurrencyPolicy = "timer:"+id, Allow
 	root, found := d.document(tree, data)
 	switch { // as in IsTimerID

@@ -2,6 +2,7 @@ package strict
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -140,7 +141,7 @@ func Quoted(s string) string {
 	if utf8.RuneCountInString(s) > most {
 		s = string([]rune(s)[:most]) + "…"
 	}
-	return fmt.Sprintf("%q", s)
+	return strconv.Quote(s)
 }
 
 // Mapping decodes the keys of a mapping, in the order of their description, and returns those that it found. A misspelt
@@ -156,7 +157,7 @@ func (d *Decoder) Mapping(e Entry) map[string]*yaml.Node {
 		d.WrongKind(e)
 		return found
 	}
-	values := map[string]Entry{}
+	values := map[string]*yaml.Node{}
 	merged := d.pairs(e, func(name, val *yaml.Node) {
 		k, ok := Find(e.Keys, name.Value)
 		if !ok && e.Extensible && strings.HasPrefix(name.Value, Extension) {
@@ -168,15 +169,15 @@ func (d *Decoder) Mapping(e Entry) map[string]*yaml.Node {
 			}
 			return
 		}
-		found[k.Name] = name
-		values[k.Name] = Entry{Key: k, Path: under(e.Path, k.Name), At: name, Value: val}
+		found[k.Name], values[k.Name] = name, val
 	})
 	for _, k := range e.Keys {
 		if merged != nil && found[k.Name] == nil {
 			found[k.Name] = merged
 		}
-		if v, ok := values[k.Name]; ok {
+		if val, ok := values[k.Name]; ok {
 			before := len(d.Problems)
+			v := Entry{Key: k, Path: under(e.Path, k.Name), At: found[k.Name], Value: val}
 			if d.Plain(v) {
 				k.Decode(d, v)
 			}
