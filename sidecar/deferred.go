@@ -45,11 +45,13 @@ func (d *deferred) begin(member string) (done func(), ok bool) {
 	}, true
 }
 
-// isBusy reports whether this replica is busy with a member.
-func (d *deferred) isBusy(member string) bool {
+// leavesTimer reports whether this replica is busy with a timer, or leaves it, or all timers, alone.
+func (d *deferred) leavesTimer(member string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.busy[member]
+	_, one := d.until[member]
+	_, all := d.until[service.TimerJobs]
+	return d.busy[member] || one || all
 }
 
 // once runs do in a goroutine, unless this replica is busy with the member already. Each do takes a round trip:

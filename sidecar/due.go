@@ -85,7 +85,7 @@ func (t *dueTicks) takeTimers(ctx context.Context, dues []lock.Due) {
 	if room <= 0 {
 		return
 	}
-	var ours, others []lock.Due
+	ours, others := dues[:0], make([]lock.Due, 0, len(dues))
 	wait := time.Duration(0) // until the turns of all others are over
 	for _, d := range dues {
 		first, _ := t.rendezvous.firstFor(d.Job, d.Tick)
@@ -101,17 +101,16 @@ func (t *dueTicks) takeTimers(ctx context.Context, dues []lock.Due) {
 	now, left := t.clock.Now(), append(ours, others...)
 	t.timers.failed = false
 	for n := room; len(left) > 0 && fired < room && !t.timers.failed; { // those that are not fired take no room
-		var taken, later []lock.Due
-		jobs := map[string]bool{}
-		for _, d := range left {
-			switch {
-			case len(jobs) >= n && !jobs[d.Job]: // else it is the newer time of one that is taken, which it may replace
-				later = append(later, d)
-			case !t.leavesTimer(t.timerWake(d), now):
+		n = min(n, len(left))
+		taken, jobs := make([]lock.Due, 0, n), make(map[string]bool, n)
+		left = slices.DeleteFunc(left, func(d lock.Due) bool {
+			// The newer time of one that is taken may replace it.
+			later := len(jobs) >= n && !jobs[d.Job]
+			if !later && !t.leavesTimer(d, now) {
 				taken, jobs[service.SeriesJob(d.Job)] = append(taken, d), true
 			}
-		}
-		left = later
+			return !later
+		})
 		if more := t.take(ctx, taken, room-fired); more > 0 {
 			fired += more
 			n = room - fired
@@ -126,14 +125,13 @@ func (t *dueTicks) takeTimers(ctx context.Context, dues []lock.Due) {
 
 // take fires timers that are due, and the newest times of schedules that are, while there is room. It returns how many.
 func (t *dueTicks) take(ctx context.Context, taken []lock.Due, room int) (fired int) {
-	var series, all []dueTimer
-	for _, d := range t.timers.read(ctx, taken) {
+	var series []dueTimer
+	all := slices.DeleteFunc(t.timers.read(ctx, taken), func(d dueTimer) bool {
 		if d.Of.Kind == lock.Series {
 			series = append(series, d)
-		} else {
-			all = append(all, d)
 		}
-	}
+		return d.Of.Kind == lock.Series
+	})
 	newer := map[string]bool{}
 	made := t.timers.spring(ctx, series)
 	for _, d := range made {
@@ -148,21 +146,16 @@ func (t *dueTicks) take(ctx context.Context, taken []lock.Due, room int) (fired 
 	return fired
 }
 
-// timerWake is the wake of a timer that is due.
-func (t *dueTicks) timerWake(d lock.Due) *wake {
-	j := t.timers.job
-	return j.dueWake(j.inForce(), d, d.Tick)
-}
-
 // leavesTimer reports whether a timer is left alone now.
-func (t *dueTicks) leavesTimer(w *wake, now time.Time) bool {
-	return t.deferred.isBusy(w.member) || t.deferred.isDeferred(w.member) ||
-		t.deferred.isDeferred(service.TimerJobs) || t.deferEarly(w, now)
+func (t *dueTicks) leavesTimer(d lock.Due, now time.Time) bool {
+	member := d.Member()
+	return t.deferred.leavesTimer(member) || t.deferEarly(member, d.Job, d.Tick.Add(-ahead).Sub(now))
 }
 
 // takeTimer fires a timer that is due, unless it is left to others or has no slot.
 func (t *dueTicks) takeTimer(ctx context.Context, d dueTimer) bool {
-	w := t.timerWake(d.Of)
+	j := t.timers.job
+	w := j.dueWake(j.inForce(), d.Of, d.Of.Tick)
 	if t.rendezvous.leavesToOthers(ctx, d.Of) {
 		t.deferred.deferUntil(w.member, d.Of.Job, time.Now().Add(lookEvery)) // so that it hides none behind it
 		return false
@@ -184,7 +177,7 @@ func (t *dueTicks) takeOne(ctx context.Context, w *wake, waits bool) bool {
 	case t.dropWorthless(ctx, w, waits):
 	case t.rendezvous.leavesToOthers(ctx, w.of):
 	case waits:
-	case t.isDeferred(w), t.deferEarly(w, t.clock.Now()):
+	case t.isDeferred(w), t.deferEarly(w.member, w.of.Job, w.askAt().Sub(t.clock.Now())):
 	default:
 		t.fire(w)
 		return true
@@ -210,15 +203,14 @@ func (t *dueTicks) dropStale(ctx context.Context, w *wake) bool {
 	return true
 }
 
-// deferEarly defers a member that is due by Redis' clock but not yet by the cluster clock; otherwise it would hold a
-// slot until then.
-func (t *dueTicks) deferEarly(w *wake, now time.Time) bool {
-	early := w.askAt().Sub(now)
+// deferEarly defers a member that is due by Redis' clock but comes so early by the cluster clock; otherwise it would
+// hold a slot until then.
+func (t *dueTicks) deferEarly(member, job string, early time.Duration) bool {
 	if early <= 0 {
 		return false
 	}
 	wait := min(early, lookEvery)
-	t.deferred.deferUntil(w.member, w.of.Job, time.Now().Add(wait))
+	t.deferred.deferUntil(member, job, time.Now().Add(wait))
 	t.nudges.nudgeIn(wait)
 	return true
 }

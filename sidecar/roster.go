@@ -60,7 +60,7 @@ func (a *atWork) LastReload() ReloadState { return *a.reloaded.Load() }
 
 // newSpec makes a spec of a row of the table. The row must not change.
 func (a *atWork) newSpec(c *config.Job) *spec {
-	sp := &spec{Job: c, label: c.Name, series: newSeries(c)}
+	sp := &spec{Job: c, label: c.Name, series: newSeries(c), life: context.Background()}
 	switch {
 	case a.observe || c.Observe:
 		sp.executor, sp.observed = execute.Observer{}, true
@@ -70,7 +70,9 @@ func (a *atWork) newSpec(c *config.Job) *spec {
 	default:
 		sp.executor = a.executor(*c)
 	}
-	sp.life, sp.end = context.WithCancel(context.Background())
+	if !service.IsTimer(c.Name) { // whose spec is never replaced
+		sp.life, sp.end = context.WithCancel(sp.life)
+	}
 	return sp
 }
 

@@ -80,7 +80,8 @@ type dueTimer struct {
 }
 
 // read reads timers that are due from Redis. It deals with those that cannot be read.
-func (t *timers) read(ctx context.Context, members []lock.Due) (all []dueTimer) {
+func (t *timers) read(ctx context.Context, members []lock.Due) []dueTimer {
+	all := make([]dueTimer, 0, len(members))
 	for page := range slices.Chunk(members, service.MaxSprung) {
 		read, err := t.store.Series(ctx, page)
 		if err != nil {

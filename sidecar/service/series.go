@@ -44,7 +44,7 @@ func (t *Series) state() TimerState {
 // Series reads the timers with these due members, a hundred of them at most. A replica reads them between Look and its
 // claims: if it wins one, the timer was not set anew in between.
 func (s *Store) Series(ctx context.Context, members []lock.Due) ([]Series, error) {
-	args := []any{"mget"}
+	args := append(make([]any, 0, 1+len(members)), "mget")
 	for _, d := range members {
 		args = append(args, s.redis.Keys.Timer(d.Job))
 	}

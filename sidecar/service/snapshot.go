@@ -150,7 +150,9 @@ func (q *dueQueue) end(ctx context.Context, s *Store, until int64) ([]redis.Z, e
 // that another version wrote; strange is their number.
 func (seen *Snapshot) add(q dueQueue, newest []redis.Z, now int64) (next time.Time, strange int64) {
 	refusals := 0
-	for _, z := range slices.Concat(q.oldest(now), newest) { // by their times
+	all := append(q.oldest(now), newest...)
+	seen.Due = slices.Grow(seen.Due, len(all))
+	for _, z := range all { // by their times
 		at := int64(z.Score)
 		if at > now && at-now < q.longest {
 			return rds.FromMillis(at), strange
