@@ -30,23 +30,18 @@
 --          and nobody has counted yet; when the ledger was born}
 -- The record is kept as '<tick> <token> <newest tick claimed before> <when it was claimed> <ARGV 8>', for as long as the run lives.
 local lock, ledger, running, due = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local uuid, job, tick, policy = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[7]
-local limit = tonumber(string.match(policy, '^Allow:(%d+)$') or 0)   -- 0 = none
+local uuid, job, tick, ttl, policy = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[5], ARGV[7]
 local came, slot, member, older, listed = ARGV[9] or ARGV[3], ARGV[12] or '', ARGV[13] or '', ARGV[15] or '', #ARGV > 15
 
 local h = redis.call('HMGET', ledger, 'born', 'tick', 'runs', 'r:' .. uuid, 'behind', 'token', 'last', 'paused', 'pausedAll', 'pausedTo', 'gaps',
   'succeeded', 'from', 'overlap', 'by', 'handed')
 local claimed, runs, mine, behind = tonumber(h[2]) or 0, h[3] or '', h[4], h[5] or ''
-local token, last, pausedTo, gaps = tonumber(h[6]) or 0, h[7], tonumber(h[10]) or 0, h[11] or ''
-local from, overlap, by, handed = h[13] or '', h[14], h[15], h[16]
+local token, last, pausedTo, gaps, from = h[6] or 0, h[7], tonumber(h[10]) or 0, h[11] or '', h[13] or ''
 
-local function answer(code, more)
-  if code == 'WON' then
-    local since = tonumber(string.match(from, ' ' .. ARGV[3] .. ':(%d+)') or 0)
-    return {code, now, claimed, since < tick and since or 0, pausedTo, '', more, gaps, tonumber(h[1])}
-  end
-  if code == 'FIRED' and handed == ARGV[3] then code = 'DUE' end
-  return {code, now, claimed, tonumber(overlap) or 0, pausedTo, by or '', more or 0, gaps, tonumber(h[1]) or 0}
+local function answer(code, more, since)                   -- h[14] to h[16] are overlap, by and handed
+  if code == 'FIRED' and h[16] == ARGV[3] then code = 'DUE' end
+  if code == 'WON' then h[14], h[15] = tick - since > 0 and since or 0, '' end
+  return {code, now, claimed, h[14] or 0, pausedTo, h[15] or '', more or 0, gaps, h[1] or 0}
 end
 
 if not h[1] then return answer('UNKNOWN') end              -- ledger new or lost: register first
@@ -66,16 +61,14 @@ if member == '' and not mine then
 end
 if now > tonumber(ARGV[4]) then return answer('STALE') end -- this copy comes too late
 
-local ttl = tonumber(ARGV[5])
-local leaseEnd = string.format('%d', now + ttl)
+local since = string.match(from, ' ' .. ARGV[3] .. ':(%d+)') -- newest success before the first run of this tick
 if mine then                                               -- asked again: same answer, and the lease begins anew with this request
   local owner = redis.call('GET', lock)
   if owner and owner ~= uuid then return answer('LOST') end
-  local itsToken, previous = string.match(mine, '^%S+ (%d+) (%d+)')
-  claimed = tonumber(previous)
-  redis.call('ZADD', running, leaseEnd, uuid .. ' ' .. job)
-  redis.call('SET', lock, uuid, 'PX', ARGV[5])
-  return answer('WON', tonumber(itsToken))
+  token, claimed = string.match(mine, '^%S+ (%d+) (%d+)')
+  redis.call('ZADD', running, now + ttl, uuid .. ' ' .. job)
+  redis.call('SET', lock, uuid, 'PX', ttl)
+  return answer('WON', token, since or 0)
 end
 
 -- A pause settles the ticks before its end, and keeps back what is due, except what was asked for by hand since it began. A job
@@ -101,11 +94,12 @@ end
 
 -- Authority: the due member, however old its tick; or the table, for ticks newer than the newest claimed.
 local live = runs ~= '' and policy ~= 'Allow'              -- a run is in the way
+local limit = tonumber(live and string.match(policy, '^Allow:(%d+)$') or 0) -- 0 = none
 if limit > 0 then live = select(2, string.gsub(runs, ' ', '')) >= limit end
 if member ~= '' then
   if not redis.call('ZSCORE', due, member) then return answer('GONE') end
 else
-  if tick > now + tonumber(ARGV[6]) then return answer('EARLY') end
+  if tick > now + ARGV[6] then return answer('EARLY') end
   if older ~= '' and tonumber(older) ~= claimed then return answer('GAP') end
 end
 
@@ -114,8 +108,7 @@ if ARGV[14] == 'look' and not live then return answer('FREE') end
 -- The last run leaves its lock behind for the safety delay, and that never costs a later tick. Any other owner is respected.
 local owner = not live and redis.call('GET', lock)
 if owner and owner ~= last then
-  if redis.call('HGET', ledger, 'r:' .. owner) then return answer('HELD') end -- under Allow, the same tick runs already
-  return answer('LOCKED')
+  return answer(redis.call('HGET', ledger, 'r:' .. owner) and 'HELD' or 'LOCKED') -- HELD: under Allow, the same tick runs already
 end
 local replica = string.match(ARGV[8], '.* (%S+)$') -- without the blank it would try anew at each letter
 
@@ -129,8 +122,7 @@ if live or member == '' and (listed or behind ~= '' or #pauses > 0 or (ARGV[11] 
   end
   local function passOver()
     local upTo = listed and string.match(ARGV[16], '^%d+') or tick
-    local from = math.max(newest, tonumber(redis.call('HGET', ledger, 'since') or 0), tonumber(ARGV[10] or 0))
-    from = math.max(from, unpaused)
+    local from = math.max(newest, unpaused, tonumber(redis.call('HGET', ledger, 'since') or 0), tonumber(ARGV[10] or 0))
     for _, pause in ipairs(pauses) do                      -- before it, and between the two
       gap(from, pause[1], '')
       gap(math.max(from, pause[1] - 1), pause[2] + 1, ':paused')
@@ -187,7 +179,7 @@ if live or member == '' and (listed or behind ~= '' or #pauses > 0 or (ARGV[11] 
     end
     -- When Redis' memory is full this is refused, and the tick overlaps all the same. A Redis that is no master has no say.
     if type(said) == 'table' and said.err and not string.find(said.err, 'OOM', 1, true) then return said end
-    overlap = redis.call('HGET', ledger, 'overlap')        -- maybe this tick
+    h[14] = redis.call('HGET', ledger, 'overlap')          -- maybe this tick
     return answer('OVERLAP')
   end
 
@@ -215,25 +207,25 @@ if live or member == '' and (listed or behind ~= '' or #pauses > 0 or (ARGV[11] 
     keep()
   end
   if live and policy == 'Replace' then
-    redis.call('HSET', ledger, 'stop', string.format('%d', token))
+    redis.call('HSET', ledger, 'stop', token)
     redis.pcall('PUBLISH', KEYS[5], 'stop ' .. job)
   end
   if live or listed then return answer('QUEUED') end
 end
 
-token = math.max(token + 1, now)                           -- never falls back, not even when the ledger was lost
-local tokenText, began = string.format('%d', token), string.format('%d', now)
-redis.call('ZADD', running, leaseEnd, uuid .. ' ' .. job)  -- first: should the script break off, the takeover settles what is there
-local record = ARGV[3] .. ' ' .. tokenText .. ' ' .. (h[2] or 0) .. ' ' .. began .. ' ' .. ARGV[8]
+local began = string.format('%d', now)
+token = token - now < 0 and began or string.format('%d', token + 1) -- never falls back, not even when the ledger was lost
+redis.call('ZADD', running, now + ttl, uuid .. ' ' .. job) -- first: should the script break off, the takeover settles what is there
+local record = ARGV[3] .. ' ' .. token .. ' ' .. (h[2] or 0) .. ' ' .. began .. ' ' .. ARGV[8]
 local moved = member == '' and ARGV[3] or h[2] or 0
 -- The first claim of a tick notes the newest success, and all later runs of the tick are told the same one. settle forgets the
 -- note when the tick ends. A due member may vanish without a settlement, so the notes have a bound.
-if not string.find(from, ' ' .. ARGV[3] .. ':', 1, true) then from = from .. ' ' .. ARGV[3] .. ':' .. (h[12] or 0) end
+if not since then since, from = h[12] or 0, from .. ' ' .. ARGV[3] .. ':' .. (h[12] or 0) end
 if #from > 5000 then from = string.sub(from, (string.find(from, ' ', 2, true))) end
 if slot == '' then
-  redis.call('HSET', ledger, 'r:' .. uuid, record, 'token', tokenText, 'by', replica, 'tick', moved, 'from', from, 'runs', runs .. uuid .. ' ', 'last', uuid)
+  redis.call('HSET', ledger, 'r:' .. uuid, record, 'token', token, 'by', replica, 'tick', moved, 'from', from, 'runs', runs .. uuid .. ' ', 'last', uuid)
 else
-  redis.call('HSET', ledger, 'r:' .. uuid, record, 'token', tokenText, 'by', replica, 'tick', moved)
+  redis.call('HSET', ledger, 'r:' .. uuid, record, 'token', token, 'by', replica, 'tick', moved)
   if not string.find(job, '^timer:') then redis.call('HSET', ledger, 'from', from, 'runs', runs .. uuid .. ' ') end -- timers are in nobody's way
 end
 if gaps ~= written then redis.call('HSET', ledger, 'gaps', gaps) end
@@ -244,7 +236,7 @@ if member == '' then                                        -- the others need n
   redis.pcall('PUBLISH', KEYS[5], 'run ' .. job .. ' ' .. ARGV[3] .. ' ' .. h[1] .. ' ' .. replica)
 else
   redis.call('ZREM', due, member)
-  if handed == ARGV[3] then redis.call('HDEL', ledger, 'handed') end
+  if h[16] == ARGV[3] then redis.call('HDEL', ledger, 'handed') end
   if redis.call('ZCARD', running) == 1 then redis.pcall('PUBLISH', KEYS[5], 'run') end
 end
-return answer('WON', token)
+return answer('WON', token, since)

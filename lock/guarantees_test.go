@@ -18,7 +18,7 @@ func TestTheGuaranteesStateTheFiguresOfTheLock(t *testing.T) {
 	page := strings.Join(strings.Fields(string(text)), " ") // wherever its lines are broken
 
 	settled := regexp.MustCompile(`\(stands or now\) or now \+ (\d+)`).FindStringSubmatch(registerScript.Source)
-	day := regexp.MustCompile(`local member, day = .*, (\d+)\n`).FindStringSubmatch(settleScript.Source)
+	day := regexp.MustCompile(`local member, r, x, day = .*, (\d+)\n`).FindStringSubmatch(settleScript.Source)
 	if settled == nil || day == nil {
 		t.Fatal("the scripts do not have the figures where they are looked for")
 	}

@@ -2,8 +2,8 @@
 --
 -- KEYS  the locks; then as many ledgers    ARGV  uuids of the runs
 -- returns how many are deleted
-local n, deleted = #ARGV, 0
+local n, free = #ARGV, {}
 for i, lock in ipairs(redis.call('MGET', unpack(KEYS, 1, n))) do
-  if lock == ARGV[i] and not redis.pcall('HGET', KEYS[n + i], 'r:' .. lock) then deleted = deleted + redis.call('DEL', KEYS[i]) end
+  if lock == ARGV[i] and not redis.pcall('HGET', KEYS[n + i], 'r:' .. lock) then free[#free + 1] = KEYS[i] end
 end
-return deleted
+return #free > 0 and redis.call('DEL', unpack(free)) or 0

@@ -24,14 +24,14 @@
 -- A timer whose run is not to be run again is forgotten: its entry becomes a mark under which it is not set again for a day. One
 -- time of a schedule leaves none. The memo of a run that was reaped keeps the entry, since there may be evidence yet that it never
 -- started. The memo of one that was 'taken' says no more than by which watcher: its tick is due again, or over.
-local lock, ledger, running, due, history, memo, failures, timer = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local lock, ledger, running, due, memo, timer = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[6], KEYS[8]
 local verb, uuid, job, entry, again, wait = ARGV[1], ARGV[2], ARGV[3], ARGV[6], ARGV[13] or '', ARGV[14] or 0
-local member, day = uuid .. ' ' .. job, 86400000
+local member, r, x, day = uuid .. ' ' .. job, 'r:' .. uuid, 'x:' .. uuid, 86400000
 local fate, failed = ARGV[8], ARGV[12] == 'failed'
 
-local h = redis.call('HMGET', ledger, 'r:' .. uuid, 'runs', 'behind', 'counted', 'ended', 'streak', 'fate:' .. fate, 'x:' .. uuid, 'from', 'succeeded', 'lastSuccess')
+local h = redis.call('HMGET', ledger, r, 'runs', 'behind', 'counted', 'ended', 'streak', 'fate:' .. fate, x, 'from', 'succeeded')
 local record, live, behind, counted, cancelled = h[1], h[2] or '', h[3] or '', h[4] or '', h[8]
-local kind = string.match(record or '', '^%d+ %d+ %d+ %d+ %S+ %d+ (%l+)')
+local kind = (cancelled or behind ~= '') and string.match(record or '', '^%d+ %d+ %d+ %d+ %S+ %d+ (%l+)')
 local byHand = kind == 'manual' or kind == 'backfill'
 local cut = cancelled and string.match(entry, '"outcome":"([%l_]+)"') -- its holder may not know that it is cancelled
 if cut and string.find('shutdown interrupted lost_lock not_started replaced handed_over', cut, 1, true) then
@@ -42,62 +42,55 @@ else
   cut = false
 end
 
-local nudge = false                                        -- something is due, or will be: replicas at rest know of no run
-local function enqueue(m, delay) nudge = redis.call('ZADD', due, now + delay, m) end
-local function wake() if nudge then redis.pcall('PUBLISH', ARGV[5], 'due') end end
-
-local function weigh(more) redis.call('HSET', ledger, 'bytes', string.format('%d', math.max((tonumber(redis.call('HGET', ledger, 'bytes')) or 0) + more, 0))) end -- of the sources of all timers
-local function forget()
-  local kept = timer and redis.call('GET', timer) or ''
-  local setAt, setBy, new, source = string.match(kept, '^(%d+) (%S+) ([01]) (.*)$')
-  if not setAt then return '' end
-  if redis.call('ZSCORE', due, setAt .. ' ' .. job .. ' timer 1 0 0 ' .. setBy) then return '' end -- set anew, after a loss of all data
-  if string.find(job, '@', 1, true) then redis.call('DEL', timer) else redis.call('SET', timer, 'fired - ' .. setBy .. ' ' .. new, 'PX', day) end
-  weigh(-#source)
-  return kept
-end
-local function recall(kept)
-  redis.call('SET', timer, kept)
-  weigh(#string.match(kept, '^%d+ %S+ [01] (.*)$'))
-end
-
-local told = nil                                           -- the entry that the history was told last
-local function keep(what, text)                            -- history is not worth a failed finish
-  told = text
-  for stream, most in pairs({[history] = ARGV[7], [failures] = failed and text == entry and math.ceil(ARGV[7] / 4) or nil}) do
-    local there = redis.pcall('XADD', stream, 'NOMKSTREAM', 'MAXLEN', '~', most, '*', what, text)
-    if not there and redis.pcall('XADD', stream, '*', what, text) then redis.pcall('PEXPIRE', stream, 90 * day) end -- maybe the job is gone, and nobody registers it
+local nudge, weigh, forget = false                         -- nudge: something is due, or will be: replicas at rest know of no run
+if timer then
+  function weigh(more) redis.call('HSET', ledger, 'bytes', string.format('%d', math.max((tonumber(redis.call('HGET', ledger, 'bytes')) or 0) + more, 0))) end -- of the sources of all timers
+  function forget()
+    local kept = redis.call('GET', timer) or ''
+    local setAt, setBy, new, source = string.match(kept, '^(%d+) (%S+) ([01]) (.*)$')
+    if not setAt then return '' end
+    if redis.call('ZSCORE', due, setAt .. ' ' .. job .. ' timer 1 0 0 ' .. setBy) then return '' end -- set anew, after a loss of all data
+    if string.find(job, '@', 1, true) then redis.call('DEL', timer) else redis.call('SET', timer, 'fired - ' .. setBy .. ' ' .. new, 'PX', day) end
+    weigh(-#source)
+    return kept
   end
 end
-local notes = {}                                           -- fields of the ledger, each followed by its value, for one HSET
-local function note(field, value) notes[#notes + 1], notes[#notes + 2] = field, value end
-local function writeNotes() if #notes > 0 then redis.pcall('HSET', ledger, unpack(notes)) end end
+
+local function keep(what, text)                            -- history is not worth a failed finish
+  for i = 5, failed and text == entry and 7 or 5, 2 do     -- the history, and the failures
+    local there = redis.pcall('XADD', KEYS[i], 'NOMKSTREAM', 'MAXLEN', '~', i == 5 and ARGV[7] or math.ceil(ARGV[7] / 4), '*', what, text)
+    if not there and redis.pcall('XADD', KEYS[i], '*', what, text) then redis.pcall('PEXPIRE', KEYS[i], 90 * day) end -- maybe the job is gone, and nobody registers it
+  end
+end
+-- Fields of the ledger, each followed by its value, for one HSET; with room for all, since Lua is slow in making room.
+local notes, n = {nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil}, 0
+local function note(field, value) notes[n + 1], notes[n + 2], n = field, value, n + 2 end
 local before, after = 0, 0                                 -- ticks in a row that failed
 -- A tick of the table has one fate, which is counted once: by the step that ends its last run.
 local function endTick(tick, text)
   local from, known = string.gsub(h[9] or '', ' ' .. tick .. ':%d+', '')
   if known > 0 then note('from', from) end
   if fate == '' then return end
-  if fate == 'succeeded' and tonumber(tick) > (tonumber(h[10]) or 0) then note('succeeded', tick) end
+  if fate == 'succeeded' and tick - (h[10] or 0) > 0 then note('succeeded', tick) end
   keep('tick', text)
   local once = ARGV[15] == '1'
   if once then                                             -- it keeps the fate that it had
   elseif string.find(counted, tick .. ' ', 1, true) then   -- before its replica said that it had never started
     note('counted', (string.gsub(counted, tick .. ' ', '')))
   else
-    note('fate:' .. fate, (tonumber(h[7]) or 0) + 1)
+    note('fate:' .. fate, (h[7] or 0) + 1)
   end
-  if tonumber(tick) < (tonumber(h[5]) or 0) then return end -- a newer one tells how the job stands
+  if tick - (h[5] or 0) < 0 then return end -- a newer one tells how the job stands
   note('scheduled', text)
-  before = tonumber(h[6]) or 0
+  before = h[6] or '0'
   after = before
   if fate == 'succeeded' then
-    after = 0
-    note('lastSuccess', once and math.max(tonumber(tick), tonumber(h[11]) or 0) or now) -- an old tick tells of its own time
+    after = '0'
+    note('lastSuccess', once and math.max(tick, redis.call('HGET', ledger, 'lastSuccess') or 0) or now) -- an old tick tells of its own time
   elseif failed then
-    if not once and (tick ~= h[5] or before == 0) then after = before + 1 end -- a tick fails once, though it may end twice
+    if not once and (tick ~= h[5] or before == '0') then after = before + 1 end -- a tick fails once, though it may end twice
     note('lastFailure', now)
-    if before == 0 then note('failingSince', now) end
+    if before == '0' then note('failingSince', now) end
   else
     return
   end
@@ -116,37 +109,39 @@ elseif not record then
 end
 if code then
   local by, was = string.match(redis.call('HGET', ledger, 'endedBy') or '', '^(%l+ %S+) (%d+)$')
-  if code ~= 'MOVED' and by == verb .. ' ' .. uuid then before, after = tonumber(was), tonumber(h[6]) end -- the answer was lost
+  if code ~= 'MOVED' and by == verb .. ' ' .. uuid then before, after = was, h[6] end -- the answer was lost
   if verb == 'finish' then                                 -- the takeover is not needed any more
     if again ~= '' and redis.call('ZREM', due, again) == 1 then
       if redis.call('HGET', ledger, 'handed') == string.match(again, '^%d+') then redis.call('HDEL', ledger, 'handed') end
-      forget()
+      if timer then forget() end
       endTick(string.match(again, '^%d+'), entry)
-      writeNotes()
+      if n > 0 then redis.pcall('HSET', ledger, unpack(notes, 1, n)) end
     end
   elseif verb == 'requeue' then                            -- Redis lost its data, and the run its lock with them
-    if again ~= '' and redis.call('HGET', ledger, 'born') ~= ARGV[10] and redis.call('SET', memo, 'requeued', 'NX', 'PX', day) then enqueue(again, wait) end
+    if again ~= '' and redis.call('HGET', ledger, 'born') ~= ARGV[10] and redis.call('SET', memo, 'requeued', 'NX', 'PX', day) then nudge = redis.call('ZADD', due, now + wait, again) end
   elseif code == 'LATE' and again ~= '' then               -- recorded as interrupted, but its replica knows that it never started
-    enqueue(again, wait)
-    if kept ~= '' then recall(kept) end
+    nudge = redis.call('ZADD', due, now + wait, again)
+    if kept ~= '' then
+      redis.call('SET', timer, kept)
+      weigh(#string.match(kept, '^%d+ %S+ [01] (.*)$'))
+    end
     local tick, kind = string.match(again, '^(%d+) %S+ (%l+)')
     if kind ~= 'manual' and kind ~= 'backfill' and kind ~= 'timer' then redis.call('HSET', ledger, 'counted', counted .. tick .. ' ') end
   end
   if code == 'LATE' then redis.pcall('SET', memo, 'taken ' .. watcher, 'PX', day) end -- refused only where nothing was written
-  wake()
+  if nudge then redis.pcall('PUBLISH', ARGV[5], 'due') end
   return {code, now, 0, '', before, after}
 end
 
 -- First, since HDEL is not refused when Redis' memory is full, and after a first write nothing is: a run must be able to end.
 local at = string.find(live, uuid, 1, true)
 if at then live = string.sub(live, 1, at - 1) .. string.sub(live, at + #uuid + 1) end
-redis.call('HDEL', ledger, 'r:' .. uuid, 'x:' .. uuid, live == '' and 'runs' or 'x:' .. uuid)
+redis.call('HDEL', ledger, r, x, live == '' and 'runs' or x)
 if at and live ~= '' then redis.call('HSET', ledger, 'runs', live) end
 redis.call('ZREM', running, member)
 
 -- The entry, not the lock, is the authority: whoever removes it sees to what came due behind the run.
-local freed, overlapped = 0, ''
-local count, first, last = 0, nil, nil                     -- of the ticks that overlapped
+local freed, overlapped, count, first, last = 0, '', 0     -- the last three are of the ticks that overlapped
 if behind ~= '' then
   local began, ttl = string.match(record or '', '^%d+ %d+ %d+ (%d+) %S+ (%d+)')
   local ran = verb == 'finish' or verb == 'requeue'
@@ -162,7 +157,7 @@ if behind ~= '' then
     elseif live ~= '' then
       kept = kept .. how .. tick .. '@' .. came .. ' '
     else                                                   -- it waited; or the run in its way never ran, was dead, or began later
-      enqueue(tick .. ' ' .. job .. ' catchup 1 0 0 ' .. uuid, 0)
+      nudge = redis.call('ZADD', due, now, tick .. ' ' .. job .. ' catchup 1 0 0 ' .. uuid)
       freed = math.max(freed, tonumber(tick))
       newest = math.max(newest, freed)
     end
@@ -176,7 +171,7 @@ if behind ~= '' then
 end
 if freed > 0 then redis.call('HSET', ledger, 'handed', freed) end
 local over, ending = verb == 'finish' or again == '', entry -- its tick has ended with this run, and so
-kept, how = over and forget() or '', 'taken '
+kept, how = over and timer and forget() or '', 'taken '
 if verb ~= 'finish' and (again ~= '' or verb == 'reap') then
   local known = redis.call('HMGET', ledger, 'stop', 'tick')
   local token = string.match(record or '', '^%d+ (%d+)')
@@ -191,7 +186,7 @@ if verb ~= 'finish' and (again ~= '' or verb == 'reap') then
   elseif again == '' then                                  -- what is handed on needs no evidence that it never started
     how = 'dead '
   else
-    enqueue(again, wait)
+    nudge = redis.call('ZADD', due, now + wait, again)
     if string.match(again, '^%d+') == known[2] then redis.call('HSET', ledger, 'handed', known[2]) end
   end
 end
@@ -201,8 +196,8 @@ if redis.call('GET', lock) == uuid then redis.call('PEXPIRE', lock, ARGV[4]) end
 if over and record then endTick(string.match(record, '^%d+'), ending) end
 if entry ~= '' then
   if verb ~= 'handover' or over then note('done', entry) end -- a tick that is handed on has not ended
-  if entry ~= told then keep('run', entry) end
+  if not (over and record and fate ~= '' and ending == entry) then keep('run', entry) end
 end
-writeNotes()
-wake()
+if n > 0 then redis.pcall('HSET', ledger, unpack(notes, 1, n)) end
+if nudge then redis.pcall('PUBLISH', ARGV[5], 'due') end
 return {'OK', now, freed, overlapped, before, after, cut}

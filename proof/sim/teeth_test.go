@@ -23,7 +23,7 @@ type tooth struct {
 var teeth = []tooth{
 	{"drop the compare", "6: accounts", "", []edit{{"lock/settle.lua", "elseif not record then", "elseif false then"}}},
 	{"keep what a timer was to do", "6: accounts", "timers", []edit{{"lock/settle.lua",
-		"kept, how = over and forget()", "kept, how = again == '' and forget()"}}},
+		"kept, how = over and timer", "kept, how = again == '' and timer"}}},
 	{"end a series", "2: never lost", "", []edit{{"sidecar/service/spring.lua",
 		"redis.call('ZADD', due, following,", "local _ = now % 5 == 0 or redis.call('ZADD', due, following,"}}},
 	{"move a series on twice", "1: never twice", "", []edit{{"sidecar/service/spring.lua", "redis.call('ZREM', due, member) == 1", "redis.call('ZREM', due, member)"},
@@ -50,7 +50,7 @@ var teeth = []tooth{
 			"if verb ~= 'finish' and verb ~= 'reap' and again ~= '' then"},
 	}},
 	{"forget what waited behind a crash", "2: never lost", "", []edit{
-		{"lock/settle.lua", "enqueue(tick .. ' ' .. job .. ' catchup", "local _ = verb == 'reap' or enqueue(tick .. ' ' .. job .. ' catchup"},
+		{"lock/settle.lua", "nudge = redis.call('ZADD', due, now, tick", "nudge = verb ~= 'reap' and redis.call('ZADD', due, now, tick"},
 	}},
 	{"extend without compare", "4: a foreign lock", "", []edit{
 		{"lock/extend.lua", "if not record or owner and owner ~= uuid then return {'LOST', now} end", ""},
@@ -273,14 +273,14 @@ var teeth = []tooth{
 		{"lock/sightings.go", "r.leaseEnd, seen.Milliseconds()", "r.leaseEnd, PICK(int64(2), 1)*seen.Milliseconds()"},
 	}},
 	{"tell a takeover what has succeeded since", "since", "", []edit{
-		{"lock/acquire.lua", "if not string.find(from, ' ' .. ARGV[3] .. ':', 1, true) then from = from",
-			"do from = string.gsub(from, ' ' .. ARGV[3] .. ':%d+', ''); from = from"},
+		{"lock/acquire.lua", "if not since then since, from",
+			"do from = string.gsub(from, ' ' .. ARGV[3] .. ':%d+', '') since, from"},
 	}},
 	{"go back to an older success", "since", "", []edit{
-		{"lock/settle.lua", "if fate == 'succeeded' and tonumber(tick) > (tonumber(h[10]) or 0) then", "if fate == 'succeeded' then"},
+		{"lock/settle.lua", "if fate == 'succeeded' and tick - (h[10] or 0) > 0 then", "if fate == 'succeeded' then"},
 	}},
 	{"take a failed tick for one that succeeded", "since", "", []edit{
-		{"lock/settle.lua", "if fate == 'succeeded' and tonumber(tick)", "if (failed or fate == 'succeeded') and tonumber(tick)"},
+		{"lock/settle.lua", "if fate == 'succeeded' and tick - (h[10]", "if (failed or fate == 'succeeded') and tick - (h[10]"},
 	}},
 	{"remember a run by hand as a success", "since", "", []edit{
 		{"lock/settle.lua", "  if fate == '' then return end\n",
@@ -312,7 +312,7 @@ var teeth = []tooth{
 	{"ask no more whether a run was taken over", "5: told once", "takeovers", []edit{{"lock/watch.go", "		w.asked.Store(r, rec)\n", "		if !BROKEN { w.asked.Store(r, rec) }\n"}}},
 	{"take over at once what the table lacks", "5: told once", "takeovers", []edit{{"lock/watch.go", "		ttl *= 2\n", "		ttl *= PICK[time.Duration](1, 2)\n"}}},
 	{"count a tick that is given back as two failures", "5: a tick fails once", "takeovers", []edit{
-		{"lock/settle.lua", "if not once and (tick ~= h[5] or before == 0) then", "if not once then"},
+		{"lock/settle.lua", "if not once and (tick ~= h[5] or before == '0') then", "if not once then"},
 	}},
 	{"take a tick that has yet to come for one of the pause", "2: never lost", "resumes", []edit{
 		{"lock/acquire.lua", "not asked and tonumber(came) > now and 'EARLY' or 'PAUSED'", "'PAUSED'"},
@@ -336,7 +336,7 @@ var teeth = []tooth{
 	}},
 	{"drop nothing that waits by hand", "by hand", waitsByHand, []edit{{"sidecar/service/cancel.lua", "    redis.call('ZREM', due, m)\n", ""}}},
 	{"take an old tick that succeeds for a success of now", "by hand", waitsByHand, []edit{
-		{"lock/settle.lua", "once and math.max(tonumber(tick), tonumber(h[11]) or 0) or now", "now"},
+		{"lock/settle.lua", "once and math.max(tick, redis.call('HGET', ledger, 'lastSuccess') or 0) or now", "now"},
 	}},
 	{"choose a tick that was mended", "by hand", waitsByHand, []edit{
 		{"sidecar/service/rerun.go", "e.Kind == \"backfill\" && e.Outcome != \"succeeded\"", "e.Kind == \"backfill\" && (BROKEN || e.Outcome != \"succeeded\")"},
