@@ -7,11 +7,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+var (
+	started  = time.Now()
+	boottime = carried{read: clockBoottime, clocks: monotonicAndWall}
+)
+
 // Boottime is the time since boot on CLOCK_BOOTTIME, which, unlike Go's monotonic clock, also counts while the machine
 // is suspended: a lid closed for an hour must end a lease of fifteen seconds.
 func Boottime() time.Duration { return boottime.now() }
-
-var boottime = carried{read: clockBoottime, clocks: monotonicAndWall}
 
 func clockBoottime() time.Duration {
 	var ts unix.Timespec
@@ -20,8 +23,6 @@ func clockBoottime() time.Duration {
 	}
 	return time.Duration(ts.Nano())
 }
-
-var started = time.Now()
 
 func monotonicAndWall() (monotonic, wall time.Duration) {
 	now := time.Now()
@@ -44,7 +45,8 @@ func (c *carried) now() time.Duration {
 	monotonic, wall := c.clocks()
 	for last == nil || (wall-last.wall-(monotonic-last.monotonic)).Abs() > time.Millisecond {
 		last = &reading{c.read(), monotonic, wall}
-		if monotonic, wall = c.clocks(); monotonic-last.monotonic < time.Millisecond/10 { // else there was a pause between
+		monotonic, wall = c.clocks()
+		if monotonic-last.monotonic < time.Millisecond/10 { // else this goroutine was interrupted between the readings
 			c.last.Store(last)
 		} else {
 			last = nil
