@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/solotick/solotick/internal/rds"
-	"github.com/solotick/solotick/internal/text"
 )
 
 // Due is one tick that must be fired besides the table: it was handed over, set free by a takeover, or asked for. Each
@@ -41,7 +40,10 @@ func (d *Due) words(tick string) string {
 
 // kindText is a kind as Redis keeps it, followed by the key, if there is one.
 func kindText(kind, key string) string {
-	return kind + text.Between(":", key, "")
+	if key == "" {
+		return kind
+	}
+	return kind + ":" + key
 }
 
 // ParseDue reads a member. It refuses what Acquire would refuse, and what Member would write differently. A member that

@@ -82,7 +82,7 @@ func (f *firer) fire(w *wake) skip {
 	}
 	f.record.finished(w, h, &end, settled)
 
-	// Release the lock after the safety delay. Nothing waits for that: the lock expires by itself, too.
+	// After the safety delay, release the lock. Nothing waits for that: the lock expires by itself, too.
 	if delay := w.spec.safetyDelay(); delay > 0 {
 		h.Release(delay)
 	}

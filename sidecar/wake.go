@@ -27,14 +27,6 @@ type wake struct {
 	asker   *asker   // the app that asks for the tick; nil = none: the job is not of an app that asks
 }
 
-// ahead is how long before its tick a wake claims it, at least. So the job starts on the tick, not a round trip later.
-const ahead = 25 * time.Millisecond
-
-// aheadOf is ahead for one of so many jobs: they may all have the same tick, and a thousand claims take some 75 ms.
-func aheadOf(jobs int) time.Duration {
-	return min(max(ahead, time.Duration(jobs)*75*time.Microsecond), 100*time.Millisecond)
-}
-
 // punctual is how late a wake may be without being a catch-up.
 const punctual = 5 * time.Second
 
