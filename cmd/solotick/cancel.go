@@ -31,28 +31,25 @@ cannot be cancelled.`,
 		Args:              ofOneJob(1, 1),
 		ValidArgsFunction: a.completeJobs(1),
 		RunE: a.onRedis(func(ctx context.Context, op *operator, args []string) error {
-			return a.cancel(ctx, op, args[0], run, waiting)
+			name := args[0]
+			if _, err := op.Cancellable(ctx, name); err != nil {
+				return err
+			}
+			runs, waited, err := op.Cancel(ctx, name, run, waiting)
+			if err != nil {
+				return err
+			}
+			for _, tick := range waited {
+				fmt.Fprintf(a.text(), "dropped %s: tick %s\n", name, view.Stamp(tick))
+			}
+			for _, r := range runs {
+				fmt.Fprintf(a.text(), "cancelled %s: run %s\n", name, r)
+			}
+			return a.answer(view.NewCancelled(name, runs, waited))
 		}),
 	})
 	a.authorFlags(c, "events")
 	c.Flags().StringVar(&run, "run", "", "only the run with this `id`, or the first 8 characters of it")
 	c.Flags().BoolVar(&waiting, "waiting", false, "drop what waits by hand, and end no run")
 	return c
-}
-
-func (a *app) cancel(ctx context.Context, op *operator, name, run string, waiting bool) error {
-	if _, err := op.Cancellable(ctx, name); err != nil {
-		return err
-	}
-	runs, waited, err := op.Cancel(ctx, name, run, waiting)
-	if err != nil {
-		return err
-	}
-	for _, tick := range waited {
-		fmt.Fprintf(a.text(), "dropped %s: tick %s\n", name, view.Stamp(tick))
-	}
-	for _, r := range runs {
-		fmt.Fprintf(a.text(), "cancelled %s: run %s\n", name, r)
-	}
-	return a.answer(view.NewCancelled(name, runs, waited))
 }

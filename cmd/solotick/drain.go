@@ -62,9 +62,15 @@ func (a *app) drain(ctx context.Context, admin string, timeout time.Duration) er
 		ctx, cancel = context.WithTimeout(ctx, timeout+answerLimit)
 		defer cancel()
 	}
-	got, err := askReplica(ctx, admin, target)
-	if err != nil {
+	var got view.Drained
+	err = post(ctx, admin, target, "", nil, &got)
+	switch _, noReplica := errors.AsType[*failure](err); {
+	case noReplica:
 		return err
+	case ctx.Err() != nil:
+		return cannot("", "no longer waiting; the drain goes on")
+	case err != nil:
+		return cannot("", "asking the replica to drain: %w", err)
 	}
 	name, took := text.OneLine(got.Replica), time.Duration(got.TookMS)*time.Millisecond
 	if got.Drained {
@@ -100,21 +106,6 @@ func (a *app) adminAddress(given string) (string, error) {
 
 // maxAnswer bounds how much of a replica's answer is read, in bytes.
 const maxAnswer = 64 << 10
-
-// askReplica asks the replica to drain.
-func askReplica(ctx context.Context, addr, target string) (*view.Drained, error) {
-	var got view.Drained
-	err := post(ctx, addr, target, "", nil, &got)
-	switch _, noReplica := errors.AsType[*failure](err); {
-	case noReplica:
-		return nil, err
-	case ctx.Err() != nil:
-		return nil, cannot("", "no longer waiting; the drain goes on")
-	case err != nil:
-		return nil, cannot("", "asking the replica to drain: %w", err)
-	}
-	return &got, nil
-}
 
 // refused is an answer of the API that is no success.
 type refused struct {

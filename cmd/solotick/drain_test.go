@@ -149,7 +149,7 @@ func TestADrainIsNotWaitedForLongerThanItsTime(t *testing.T) {
 	defer l.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	if _, err := askReplica(ctx, l.Addr().String(), "/v1/drain"); err == nil || err.Error() != "no longer waiting; the drain goes on" {
+	if err := new(app).drain(ctx, l.Addr().String(), 0); err == nil || err.Error() != "no longer waiting; the drain goes on" {
 		t.Errorf("%v", err)
 	}
 }

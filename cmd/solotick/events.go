@@ -28,33 +28,30 @@ made them, when and why. Redis keeps about a thousand. Runs of the schedule are 
 		Args:              ofOneJob(0, 1),
 		ValidArgsFunction: a.completeJobs(1),
 		RunE: a.onRedis(func(ctx context.Context, op *operator, args []string) error {
-			return a.events(ctx, op, strings.Join(args, ""), n)
+			job := strings.Join(args, "")
+			acts, err := op.Acts(ctx, job, n)
+			if err != nil {
+				return err
+			}
+			g := a.grid([]int{1, 3}, "TIME", "BY", "WHAT", "JOB", "")
+			for _, act := range acts {
+				what, whose := act.What, act.Jobs[0]
+				if act.All != "" {
+					what += " --all"
+					if job == "" {
+						whose = "(" + plural(len(act.Jobs), "job") + ")"
+					}
+				}
+				g.add(formatTime(act.At.Truncate(time.Second)), cmp.Or(act.By, "-"), what, whose, actWords(act))
+				if act.Reason != "" {
+					g.note(act.Reason)
+				}
+			}
+			return a.answer(view.NewEvents(acts), g.lines()...)
 		}),
 	})
 	countFlag(c, &n, 20, maxActs, "at most `number` requests")
 	return c
-}
-
-func (a *app) events(ctx context.Context, op *operator, job string, n int) error {
-	acts, err := op.Acts(ctx, job, n)
-	if err != nil {
-		return err
-	}
-	g := a.grid([]int{1, 3}, "TIME", "BY", "WHAT", "JOB", "")
-	for _, act := range acts {
-		what, whose := act.What, act.Jobs[0]
-		if act.All != "" {
-			what += " --all"
-			if job == "" {
-				whose = "(" + plural(len(act.Jobs), "job") + ")"
-			}
-		}
-		g.add(formatTime(act.At.Truncate(time.Second)), cmp.Or(act.By, "-"), what, whose, actWords(act))
-		if act.Reason != "" {
-			g.note(act.Reason)
-		}
-	}
-	return a.answer(view.NewEvents(acts), g.lines()...)
 }
 
 // actWords says what a request was about, besides its job.

@@ -50,10 +50,11 @@ With --explain, also say in words what each schedule means, and what it does whe
 			if ex.alone(args) {
 				return a.explainSchedule(args[0], ex, after, end, n)
 			}
-			t, err := a.read()
-			if err != nil {
+			t, err := a.readTable()
+			if err := a.refused(err); err != nil {
 				return err
 			}
+			a.warnUnset(t)
 			jobs, err := pick(t, args)
 			if err != nil {
 				return err

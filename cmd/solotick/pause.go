@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -103,9 +104,7 @@ func each(jobs []string, act func(job string) error) error {
 		if err != nil && !errors.Is(err, service.ErrUnknownJob) {
 			return err
 		}
-		if unknown == nil {
-			unknown = err
-		}
+		unknown = cmp.Or(unknown, err)
 	}
 	return unknown
 }

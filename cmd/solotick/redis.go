@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -48,9 +49,7 @@ func connect(ctx context.Context, c config.Redis, address string, patience time.
 	if err != nil {
 		return nil, err
 	}
-	if c.Username != "" {
-		o.Username = c.Username
-	}
+	o.Username = cmp.Or(c.Username, o.Username)
 	if p := password(ctx, c, o.Username, patience, log); p != nil {
 		o.StreamingCredentialsProvider = p
 	}

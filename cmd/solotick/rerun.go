@@ -25,7 +25,24 @@ With --wait the exit code is 0 only if the run succeeded.`,
 		Args:              ofOneJob(1, 1),
 		ValidArgsFunction: a.completeJobs(1),
 		RunE: a.onRedis(func(ctx context.Context, op *operator, args []string) error {
-			return a.rerun(ctx, op, args[0], tick, force)
+			j, err := op.Startable(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			before, err := op.Store.History(ctx, j.Name, historyOfWait)
+			if err != nil {
+				return operatorFailure(err)
+			}
+			given, err := tick.field("--tick", j, op.now())
+			if err != nil {
+				return err
+			}
+			due, err := op.Rerun(ctx, j, given, force, "")
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(a.text(), "rerunning %s: tick %s, request %s\n", j.Name, view.Stamp(due.Tick), due.Nonce)
+			return a.asked(ctx, op, due, before)
 		}),
 	})
 	a.authorFlags(c, "events")
@@ -33,25 +50,4 @@ With --wait the exit code is 0 only if the run succeeded.`,
 	c.Flags().Var(&tick, "tick", "`time` of the tick"+timeOfJobHelp+" (default: the newest tick that failed)")
 	c.Flags().BoolVar(&force, "force", false, "run the tick even if it did not fail")
 	return c
-}
-
-func (a *app) rerun(ctx context.Context, op *operator, name string, given moment, force bool) error {
-	j, err := op.Startable(ctx, name)
-	if err != nil {
-		return err
-	}
-	before, err := op.Store.History(ctx, name, historyOfWait)
-	if err != nil {
-		return operatorFailure(err)
-	}
-	tick, err := given.field("--tick", j, op.now())
-	if err != nil {
-		return err
-	}
-	due, err := op.Rerun(ctx, j, tick, force, "")
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(a.text(), "rerunning %s: tick %s, request %s\n", name, view.Stamp(due.Tick), due.Nonce)
-	return a.asked(ctx, op, due, before)
 }

@@ -254,8 +254,6 @@ type stickyWriter struct {
 
 func (o *stickyWriter) Write(p []byte) (int, error) {
 	n, err := o.Writer.Write(p)
-	if o.err == nil {
-		o.err = err
-	}
+	o.err = cmp.Or(o.err, err)
 	return n, err
 }

@@ -111,10 +111,14 @@ func (s status) lines() []string {
 
 // head returns the first lines: how the service fares.
 func (s status) head() []string {
-	sum := s.Summary()
-	health := healthColour(sum, len(s.Replicas))
-	if s.broken != "" {
+	sum, health := s.Summary(), green
+	switch {
+	case s.broken != "":
 		health, sum.Text = red, s.broken+" · "+sum.Text
+	case sum.Bad():
+		health = red
+	case sum.MissedToday > 0 || sum.Ready < len(s.Replicas):
+		health = yellow
 	}
 	lines := s.banner(health, sum.Text)
 	if sum.Ready == 0 {
@@ -134,17 +138,6 @@ func (s status) banner(c colour, said string) []string {
 		lines[i] = s.in(c).paint(lines[i])
 	}
 	return lines
-}
-
-// healthColour returns the colour of a summary.
-func healthColour(sum view.Summary, replicas int) colour {
-	switch {
-	case sum.Bad():
-		return red
-	case sum.MissedToday > 0 || sum.Ready < replicas:
-		return yellow
-	}
-	return green
 }
 
 // colourOf returns the colour of a job that needs a person.

@@ -17,20 +17,11 @@ import (
 // withoutTable is the hint if there is no table, or none that can be read.
 const withoutTable = "--service NAME --redis redis://HOST:6379/0 works without a table"
 
-// read reads the table for commands that run no jobs and so need no secrets: an unset variable is only a warning.
-func (a *app) read() (*config.Table, error) {
-	t, err := a.readTable()
-	if err := a.refused(err); err != nil {
-		return nil, err
-	}
-	a.warnUnset(t)
-	return t, nil
-}
-
 // standardInput is the file name that stands for standard input, as in -c - and -f -.
 const standardInput = "-"
 
-// readTable reads the table that -c names, for commands that need no secrets.
+// readTable reads the table that -c names, for commands that run no jobs and so need no secrets: an unset variable is
+// only a warning.
 func (a *app) readTable() (*config.Table, error) {
 	if a.config == standardInput {
 		return config.ReadFrom(shownFile(standardInput), os.Stdin, os.LookupEnv)
@@ -149,17 +140,5 @@ func atMostOneFile(c *cobra.Command, args []string) error {
 	if len(args) > 1 || len(args) == 1 && strings.Contains(args[0], "://") {
 		return usage(c.CommandPath()+" --help", "%s takes the name of one file", c.CommandPath())
 	}
-	return nil
-}
-
-// fileArgument puts the file that is given as an argument where the flag would put it.
-func fileArgument(c *cobra.Command, args []string, flag string, to *string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	if c.Flag(flag).Changed {
-		return usage(c.CommandPath()+" "+args[0], "--%s and FILE both name the file", flag)
-	}
-	*to = args[0]
 	return nil
 }

@@ -97,11 +97,14 @@ at once.`,
 			if f.HTTP.Headers, err = readHeaders(headers); err != nil {
 				return err
 			}
-			body, err := a.content(f.HTTP.Body, "body")
-			if err != nil {
-				return err
+			if file, named := strings.CutPrefix(f.HTTP.Body, "@"); named {
+				body, err := a.readSource(file, "body")
+				if err != nil {
+					return err
+				}
+				f.HTTP.Body = string(body)
 			}
-			f.HTTP.Body, f.After, f.Timeout = string(body), after.String(), timeout.String()
+			f.After, f.Timeout = after.String(), timeout.String()
 			return a.withOperator(func(ctx context.Context, op *operator) error {
 				if at.given() {
 					f.At = at.read(op.now(), time.UTC).First.Format(time.RFC3339Nano)
@@ -172,7 +175,11 @@ func (a *app) setTimer(ctx context.Context, op *operator, id string, source []by
 		case len(r.Problems) == 0:
 			return err
 		case file != "" && r.Kind == service.Invalid:
-			return a.inFile(file, r.Problems)
+			for _, p := range r.Problems {
+				p.File = shownFile(file)
+				fmt.Fprintf(a.err, "%s\n", p)
+			}
+			return problem("", "%s has %s", shownFile(file), plural(len(r.Problems), "problem"))
 		}
 		return usage(r.Problems[0].Hint, "%s", said(r))
 	}
@@ -203,7 +210,16 @@ func (a *app) timerListCommand() *cobra.Command {
 		Example: `  solotick timer list -c table.yaml -n 100`,
 		Args:    noArguments,
 		RunE: a.onRedis(func(ctx context.Context, op *operator, _ []string) error {
-			return a.listTimers(ctx, op, group, n)
+			waiting, err := op.Timers(ctx, group, n)
+			if err != nil {
+				return err
+			}
+			g := a.grid([]int{2}, "DUE", "IN", "TIMER", "SCHEDULE")
+			for _, t := range waiting {
+				g.add(formatTime(t.At.Truncate(time.Second)), formatDuration(t.At.Sub(op.now())), t.ID,
+					zoned(cmp.Or(t.Schedule, "-"), t.TimeZone))
+			}
+			return a.answer(view.NewTimers(waiting), g.lines()...)
 		}),
 	})
 	countFlag(c, &n, 20, maxHistory, "at most `number` timers")
@@ -214,19 +230,6 @@ func (a *app) timerListCommand() *cobra.Command {
 // groupFlag adds the flag for a group of timers.
 func groupFlag(c *cobra.Command, group *string) {
 	c.Flags().StringVar(group, "group", "", "timers whose ids begin with this `text` and a dot")
-}
-
-func (a *app) listTimers(ctx context.Context, op *operator, group string, n int) error {
-	waiting, err := op.Timers(ctx, group, n)
-	if err != nil {
-		return err
-	}
-	g := a.grid([]int{2}, "DUE", "IN", "TIMER", "SCHEDULE")
-	for _, t := range waiting {
-		g.add(formatTime(t.At.Truncate(time.Second)), formatDuration(t.At.Sub(op.now())), t.ID,
-			zoned(cmp.Or(t.Schedule, "-"), t.TimeZone))
-	}
-	return a.answer(view.NewTimers(waiting), g.lines()...)
 }
 
 func (a *app) timerRmCommand() *cobra.Command {
@@ -278,14 +281,6 @@ func subcommand(c *cobra.Command, args []string) error {
 	return unknownVerb(c, args[0])
 }
 
-// content returns the text of a flag, or that of the file after @.
-func (a *app) content(given, what string) ([]byte, error) {
-	if file, named := strings.CutPrefix(given, "@"); named {
-		return a.readSource(file, what)
-	}
-	return []byte(given), nil
-}
-
 // readSource reads a file with a timer or its body; - is standard input.
 func (a *app) readSource(file, what string) ([]byte, error) {
 	in, err := a.openSource(file, what)
@@ -316,13 +311,4 @@ func (a *app) openSource(file, what string) (io.ReadCloser, error) {
 		err = cannot("", "reading the %s: %w", what, err)
 	}
 	return in, err
-}
-
-// inFile shows the problems of a timer in a file, each with its line and column.
-func (a *app) inFile(file string, problems config.Problems) error {
-	for _, p := range problems {
-		p.File = shownFile(file)
-		fmt.Fprintf(a.err, "%s\n", p)
-	}
-	return problem("", "%s has %s", shownFile(file), plural(len(problems), "problem"))
 }

@@ -24,8 +24,11 @@ needed: an environment variable that is not set is a warning here, and an error 
 		Args:              atMostOneFile,
 		ValidArgsFunction: completeFile("yaml", "yml"),
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := fileArgument(c, args, "config", &a.config); err != nil {
-				return err
+			if len(args) > 0 {
+				if c.Flag("config").Changed {
+					return usage(c.CommandPath()+" "+args[0], "--config and FILE both name the file")
+				}
+				a.config = args[0]
 			}
 			if a.output == "json" {
 				return a.validateJSON()

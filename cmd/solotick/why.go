@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/solotick/solotick/config"
 	"github.com/solotick/solotick/sidecar/view"
 )
 
@@ -29,28 +28,20 @@ solotick history has entries. JOB may be a timer: timer:ID.`,
 			if err != nil {
 				return operatorFailure(err)
 			}
-			var at time.Time
-			if len(args) == 2 {
-				if at, err = tickArgument(args[1], j, op.now()); err != nil {
-					return err
-				}
+			tick := moment{tick: true}
+			if len(args) == 2 && tick.Set(args[1]) != nil {
+				return usage(fmt.Sprintf("solotick why %s 09:00, or as in RFC 3339: %s", j.Name,
+					op.now().UTC().Format(time.RFC3339)), "%q is not the time of a tick", args[1])
 			}
-			w, err := view.Explain(ctx, op.Store, op.Table(), j, at)
+			at, err := tick.field("solotick why "+j.Name, j, op.now())
+			if err != nil {
+				return err
+			}
+			w, err := view.Explain(ctx, op.Store, op.Table(), j, at.Time)
 			if err != nil {
 				return operatorFailure(err)
 			}
 			return a.answer(w, w.Text)
 		}),
 	})
-}
-
-// tickArgument reads the time of a tick as an operator writes it. A time of day is the last one that has come.
-func tickArgument(value string, j config.Job, now time.Time) (time.Time, error) {
-	at := moment{tick: true}
-	if at.Set(value) != nil {
-		hint := fmt.Sprintf("solotick why %s 09:00, or as in RFC 3339: %s", j.Name, now.UTC().Format(time.RFC3339))
-		return time.Time{}, usage(hint, "%q is not the time of a tick", value)
-	}
-	given, err := at.field("solotick why "+j.Name, j, now)
-	return given.Time, err
 }
