@@ -99,10 +99,7 @@ type backfillJSON struct {
 }
 
 func (a *app) backfill(ctx context.Context, op *operator, job string, ticks []time.Time, dry, anew bool) error {
-	result := backfillJSON{Job: job, Ticks: []string{}, DryRun: dry}
-	for _, t := range ticks {
-		result.Ticks = append(result.Ticks, view.Stamp(t))
-	}
+	result := backfillJSON{Job: job, Ticks: view.Each(ticks, view.Stamp), DryRun: dry}
 	if !dry {
 		var err error
 		if result.Added, err = op.Backfill(ctx, job, ticks, anew); err != nil {

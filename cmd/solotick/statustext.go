@@ -377,10 +377,8 @@ func (s status) resultNotes(results []service.Entry) (notes []string) {
 	for _, same := range grouped(len(results), func(a, b int) bool {
 		return results[a].Outcome == results[b].Outcome && results[a].Detail == results[b].Detail
 	}) {
-		e, names := results[same[0]], []string{} // the newest of those that failed
-		for _, i := range same {
-			names = append(names, s.replica(results[i].Replica))
-		}
+		e := results[same[0]] // the newest of those that failed
+		names := view.Each(same, func(i int) string { return s.replica(results[i].Replica) })
 		notes = append(notes, fmt.Sprintf("%s on %s %s%s", e.Outcome, strings.Join(names, ", "), ago(s.Now, e.Ended),
 			text.Between(": ", e.Detail, "")))
 	}
@@ -434,10 +432,8 @@ func (s status) skipNotes(j config.Job) (notes []string) {
 		return skips[a].Tick.Equal(skips[b].Tick) && skips[a].Reason == skips[b].Reason
 	})
 	for _, same := range groups[:min(len(groups), shownSkips)] {
-		k, names := skips[same[0]], []string{} // the newest
-		for _, i := range same {
-			names = append(names, s.replica(skips[i].Replica))
-		}
+		k := skips[same[0]] // the newest
+		names := view.Each(same, func(i int) string { return s.replica(skips[i].Replica) })
 		slices.Sort(names)
 		notes = append(notes, fmt.Sprintf("%s: %s, tick %s, by %s",
 			ago(s.Now, k.At), k.Reason, formatTime(k.Tick), strings.Join(names, ", ")))

@@ -30,7 +30,12 @@ each time of a schedule. Redis keeps the timer. Setting the same id again replac
   solotick timer list -c table.yaml
   solotick timer rm -c table.yaml invoice-4711
   solotick timer rm -c table.yaml --group user-17`,
-		Args: subcommand,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return unknownVerb(c, args[0])
+			}
+			return nil
+		},
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(a.timerSetCommand(), a.timerListCommand(), a.timerRmCommand(), a.timerExportCommand(),
@@ -76,7 +81,12 @@ at once.`,
     --header 'Content-Type: application/json' --body '{"invoice": 4711}'
   solotick timer set -c table.yaml user-17 --schedule '0 9 * * *' --time-zone Asia/Tokyo \
     --url http://127.0.0.1:8080/mail`,
-		Args: oneID,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usage(c.CommandPath()+" --help", "%s takes the id of one timer", c.CommandPath())
+			}
+			return nil
+		},
 		RunE: func(c *cobra.Command, args []string) error {
 			if file != "" {
 				return a.setTimerOf(c, args[0], file)
@@ -194,10 +204,7 @@ func (a *app) setTimer(ctx context.Context, op *operator, id string, source []by
 
 // said is all that a refusal says, on one line.
 func said(r *service.Refusal) string {
-	var texts []string
-	for _, p := range r.Problems {
-		texts = append(texts, p.Message)
-	}
+	texts := view.Each(r.Problems, func(p config.Problem) string { return p.Message })
 	return text.OneLine(cmp.Or(strings.Join(texts, "; "), r.Message))
 }
 
@@ -263,22 +270,6 @@ meanwhile may stay.`,
 	})
 	groupFlag(c, &group)
 	return c
-}
-
-// oneID accepts exactly one id.
-func oneID(c *cobra.Command, args []string) error {
-	if len(args) == 1 {
-		return nil
-	}
-	return usage(c.CommandPath()+" --help", "%s takes the id of one timer", c.CommandPath())
-}
-
-// subcommand refuses a verb that c does not have.
-func subcommand(c *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	return unknownVerb(c, args[0])
 }
 
 // readSource reads a file with a timer or its body; - is standard input.

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/sidecar/view"
 )
 
 func (a *app) validateCommand() *cobra.Command {
@@ -74,11 +75,9 @@ func (a *app) validateJSON() error {
 }
 
 func problemsJSON(problems []config.Problem) []problemJSON {
-	out := make([]problemJSON, 0, len(problems))
-	for _, p := range problems {
-		out = append(out, problemJSON{p.File, p.Line, p.Column, p.Message, p.Hint})
-	}
-	return out
+	return view.Each(problems, func(p config.Problem) problemJSON {
+		return problemJSON{p.File, p.Line, p.Column, p.Message, p.Hint}
+	})
 }
 
 func (a *app) printJSON(v any) error {

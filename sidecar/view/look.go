@@ -32,7 +32,7 @@ type Look struct {
 
 // Read reads the state of the jobs, in two round trips.
 func Read(ctx context.Context, s Store, t *config.Table, jobs []config.Job) (*Look, error) {
-	states, err := s.States(ctx, each(jobs, func(j config.Job) string { return j.Name }))
+	states, err := s.States(ctx, Each(jobs, func(j config.Job) string { return j.Name }))
 	if err != nil {
 		return nil, err
 	}

@@ -50,7 +50,7 @@ type Cancelled struct {
 
 // NewCancelled returns the answer to a cancel in JSON.
 func NewCancelled(job string, runs []string, waited []time.Time) Cancelled {
-	return Cancelled{job, append([]string{}, runs...), each(waited, Stamp)}
+	return Cancelled{job, append([]string{}, runs...), Each(waited, Stamp)}
 }
 
 // Drained is a replica's answer to a drain.
@@ -77,7 +77,7 @@ type Event struct {
 
 // NewEvents returns acts in JSON, in their order; never null.
 func NewEvents(acts []service.Act) []Event {
-	return each(acts, func(a service.Act) Event {
+	return Each(acts, func(a service.Act) Event {
 		e := Event{At: Stamp(a.At), By: a.By, What: a.What, Until: Stamp(a.Until), Tick: Stamp(a.Tick),
 			Count: a.Count, Runs: a.Runs, Reason: a.Reason}
 		if a.What == "rerun" {

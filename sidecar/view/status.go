@@ -17,8 +17,8 @@ func Stamp(t time.Time) string {
 	return t.UTC().Format("2006-01-02T15:04:05.000Z")
 }
 
-// each returns what show makes of each element; never nil, so that JSON has a list.
-func each[T, S any](all []T, show func(T) S) []S {
+// Each returns what show makes of each element; never nil, so that JSON has a list.
+func Each[T, S any](all []T, show func(T) S) []S {
 	shown := make([]S, 0, len(all))
 	for _, one := range all {
 		shown = append(shown, show(one))
@@ -153,12 +153,12 @@ func NewEntry(e service.Entry) Entry {
 }
 
 // NewEntries returns entries of the history in JSON, in their order; never null.
-func NewEntries(entries []service.Entry) []Entry { return each(entries, NewEntry) }
+func NewEntries(entries []service.Entry) []Entry { return Each(entries, NewEntry) }
 
 // Status returns the look in JSON.
 func (l *Look) Status() Status {
-	return Status{l.Table.Service, Stamp(l.Now), l.Table.Hash, l.Drift(), each(l.Jobs, l.job),
-		each(l.Replicas, l.replica), l.Summary()}
+	return Status{l.Table.Service, Stamp(l.Now), l.Table.Hash, l.Drift(), Each(l.Jobs, l.job),
+		Each(l.Replicas, l.replica), l.Summary()}
 }
 
 func (l *Look) replica(r service.Replica) Replica {
@@ -168,7 +168,7 @@ func (l *Look) replica(r service.Replica) Replica {
 }
 
 func newRuns(live []service.RunState) []Run {
-	return each(live, func(r service.RunState) Run {
+	return Each(live, func(r service.RunState) Run {
 		return Run{Stamp(r.Tick), r.Run, r.Replica, r.Kind, r.Attempt, Stamp(r.Since), Stamp(r.LeaseEnd)}
 	})
 }
@@ -198,8 +198,8 @@ func (l *Look) job(j config.Job) Job {
 	if results := l.Results(j); len(results) > 0 {
 		out.Results = NewEntries(results)
 	}
-	out.Waiting = each(state.Waiting, func(w lock.Due) Waiting { return Waiting{Stamp(w.Tick), w.Kind, w.Attempt} })
-	out.Skips = each(l.Skips(j.Name), func(k Skipped) Skip {
+	out.Waiting = Each(state.Waiting, func(w lock.Due) Waiting { return Waiting{Stamp(w.Tick), w.Kind, w.Attempt} })
+	out.Skips = Each(l.Skips(j.Name), func(k Skipped) Skip {
 		return Skip{k.Replica, Stamp(k.Tick), k.Reason, Stamp(k.At)}
 	})
 	out.PausedAll = newPause(state.PausedAll, true)

@@ -26,7 +26,7 @@ func NewTimer(id string, at time.Time) Timer { return Timer{ID: id, At: Stamp(at
 
 // NewTimers returns pending timers in JSON, in their order; never null.
 func NewTimers(waiting []service.TimerState) []Timer {
-	return each(waiting, func(t service.TimerState) Timer { return Timer{t.ID, Stamp(t.At), t.Schedule, t.TimeZone} })
+	return Each(waiting, func(t service.TimerState) Timer { return Timer{t.ID, Stamp(t.At), t.Schedule, t.TimeZone} })
 }
 
 // DeletedTimers is the answer to the deletion of a group of timers.
