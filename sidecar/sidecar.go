@@ -281,11 +281,9 @@ func (s *Sidecar) finish() {
 		close(done)
 	}()
 	grace := s.Table().ShutdownGrace
-	over := time.NewTimer(grace)
-	defer over.Stop()
 	select {
 	case <-done:
-	case <-over.C:
+	case <-time.After(grace):
 		s.log.Warn("the shutdown grace is over: cancelling what still runs")
 	}
 	s.stopWorking(fmt.Errorf("%w: shutdownGrace is %s", errShutdown, grace))

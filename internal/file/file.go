@@ -12,14 +12,9 @@ import (
 	"time"
 )
 
-// Open opens a regular file, by links too. flag and mode are those of os.OpenFile.
-func Open(path string, flag int, mode fs.FileMode) (*os.File, error) {
-	return open(path, flag, mode, func(fs.FileInfo) bool { return true })
-}
-
-// OpenOwn is Open for a file of the replica's own in a directory to which others may write. It follows no link, and
-// refuses a file of another user than root or this one, and one that all may write. A group may: Kubernetes' fsGroup
-// makes it so.
+// OpenOwn opens a file of the replica's own in a directory to which others may write. It follows no link, and refuses a
+// file of another user than root or this one, and one that all may write. A group may: Kubernetes' fsGroup makes it so.
+// flag and mode are those of os.OpenFile.
 func OpenOwn(path string, flag int, mode fs.FileMode) (*os.File, error) {
 	return open(path, flag|syscall.O_NOFOLLOW, mode, isOwn)
 }
@@ -48,21 +43,20 @@ func isOwn(info fs.FileInfo) bool {
 	return ok && (s.Uid == 0 || int(s.Uid) == os.Geteuid()) && info.Mode()&0o002 == 0
 }
 
-// Read reads a regular file of at most so many bytes, and tells when it was changed before that. The error repeats none
-// of the file's bytes.
+// Read reads a regular file of at most so many bytes, by links too, and tells when it was changed before that. The
+// error repeats none of the file's bytes.
 func Read(path string, limit int64) (data []byte, changed time.Time, err error) {
-	return read(Open, path, limit)
+	return read(path, 0, limit, func(fs.FileInfo) bool { return true })
 }
 
 // ReadOwn is Read for a file of the replica's own: see OpenOwn.
 func ReadOwn(path string, limit int64) ([]byte, error) {
-	data, _, err := read(OpenOwn, path, limit)
+	data, _, err := read(path, syscall.O_NOFOLLOW, limit, isOwn)
 	return data, err
 }
 
-func read(open func(string, int, fs.FileMode) (*os.File, error), path string,
-	limit int64) (data []byte, changed time.Time, err error) {
-	f, err := open(path, os.O_RDONLY, 0)
+func read(path string, flag int, limit int64, may func(fs.FileInfo) bool) (data []byte, changed time.Time, err error) {
+	f, err := open(path, os.O_RDONLY|flag, 0, may)
 	if err != nil {
 		return nil, changed, err
 	}

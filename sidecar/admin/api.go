@@ -80,7 +80,7 @@ func nothing(hint string) http.HandlerFunc {
 // routes are all paths with their methods, as docs/openapi.yaml describes them.
 func (a *api) routes() map[string]methods {
 	return map[string]methods{
-		"/{$}":                        {"GET": newPage().ServeHTTP},
+		"/{$}":                        {"GET": page()},
 		"/v1/status":                  {"GET": a.shows(func(s view.Status) any { return s })},
 		"/v1/jobs":                    {"GET": a.shows(func(s view.Status) any { return s.Jobs })},
 		"/v1/jobs/{job}":              {"GET": asJSON(a.job)},

@@ -15,19 +15,21 @@ import (
 //go:embed page
 var files embed.FS
 
-// page is the document and its content security policy. The policy allows the page's own style and script, known by
-// their hashes, and requests to the page's origin. Text that gets into the page by mistake cannot be a script, and no
-// script can turn text into elements (trusted-types).
-type page struct{ html, policy string }
-
-func newPage() page {
+// page serves the document with its content security policy. The policy allows the page's own style and script, known
+// by their hashes, and requests to the page's origin. Text that gets into the page by mistake cannot be a script, and
+// no script can turn text into elements (trusted-types).
+func page() http.HandlerFunc {
 	style := contents("*.css")
 	script := "(() => {\n'use strict';\n" + contents("*.js") + "})();\n"
-	return page{
-		html: strings.NewReplacer("{{style}}", style, "{{script}}", script).Replace(contents("*.html")),
-		policy: "default-src 'none'; connect-src 'self'; style-src " + hash(style) + "; script-src " + hash(script) +
-			"; base-uri 'none'; form-action 'none'; frame-ancestors 'none'" +
-			"; require-trusted-types-for 'script'; trusted-types 'none'",
+	html := []byte(strings.NewReplacer("{{style}}", style, "{{script}}", script).Replace(contents("*.html")))
+	policy := "default-src 'none'; connect-src 'self'; style-src " + hash(style) + "; script-src " + hash(script) +
+		"; base-uri 'none'; form-action 'none'; frame-ancestors 'none'" +
+		"; require-trusted-types-for 'script'; trusted-types 'none'"
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		w.Header().Set("Content-Security-Policy", policy)
+		w.Header().Set("Content-Length", strconv.Itoa(len(html)))
+		_, _ = w.Write(html) // or the browser has gone
 	}
 }
 
@@ -52,11 +54,4 @@ func contents(pattern string) string {
 func hash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
-}
-
-func (p page) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.Header().Set("Content-Security-Policy", p.policy)
-	w.Header().Set("Content-Length", strconv.Itoa(len(p.html)))
-	_, _ = w.Write([]byte(p.html)) // or the browser has gone
 }

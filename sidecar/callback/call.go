@@ -114,18 +114,18 @@ func (c *Call) Wait(ctx context.Context) (Report, error) {
 	c.mu.Unlock()
 	told := ctx.Done()
 	for {
-		left := time.NewTimer(c.left(told == nil))
+		c.mu.Lock()
+		left := time.Until(c.deadline(told == nil)) // as far as is known now
+		c.mu.Unlock()
 		select {
 		case <-c.ended:
-			left.Stop()
 			return *c.report, nil
 		case <-told:
-			left.Stop()
 			told = nil
 			c.mu.Lock()
 			c.end(context.Cause(ctx))
 			c.mu.Unlock()
-		case <-left.C:
+		case <-time.After(left):
 			if why := c.expire(ctx, told == nil); why != nil {
 				return Report{}, why
 			}
@@ -138,13 +138,6 @@ func (c *Call) isUnsure() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.unsure
-}
-
-// left is how long to wait for the app, as far as is known now.
-func (c *Call) left(told bool) time.Duration {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return time.Until(c.deadline(told))
 }
 
 // deadline is when the wait for the app is over: it was told to end, and must have stopped, or it is silent. An app
