@@ -14,9 +14,6 @@ import (
 	"github.com/solotick/solotick/config/strict"
 )
 
-// Nearest returns the word of words that is most like word; "" if none is near. See strict.Nearest.
-func Nearest(word string, words []string) string { return strict.Nearest(word, words) }
-
 // otherWords has the words that other tools, or people, use for the words of a key: what it is here, or a whole hint.
 var otherWords = map[string]map[string]string{
 	"guarantee": {"once": "at-most-once", "every": "every-replica", "all": "every-replica",

@@ -183,11 +183,7 @@ func (d *decoder) finishSchedule() {
 		}
 		opaque := slices.ContainsFunc(j.exprs, func(t strict.Text) bool { return t.Opaque }) ||
 			slices.ContainsFunc(whenKeys, func(key string) bool { return j.at[key].Opaque })
-		hint := ""
-		if !opaque && expr.Value != "" {
-			hint = ScheduleHint(expr.Value, o)
-		}
-		d.badSchedule(expr, err, hint, opaque)
+		d.badSchedule(expr, err, o, opaque)
 		return
 	}
 	j.Schedule = s
@@ -205,7 +201,7 @@ func (d *decoder) finishSchedule() {
 
 // badSchedule records why a schedule is invalid. It leaves out the reason if the schedule has a variable, because the
 // reason repeats parts of the value.
-func (d *decoder) badSchedule(expr strict.Text, err error, hint string, opaque bool) {
+func (d *decoder) badSchedule(expr strict.Text, err error, o schedule.Options, opaque bool) {
 	if opaque {
 		d.Bad(expr, "put the value in place of the variable to see why",
 			"with its variables filled in, this is not a valid schedule")
@@ -215,7 +211,7 @@ func (d *decoder) badSchedule(expr strict.Text, err error, hint string, opaque b
 	// The reason may begin like the message.
 	why = strings.TrimPrefix(why, "schedule ")
 	why = strings.TrimPrefix(why, fmt.Sprintf("%q: ", strings.TrimSpace(expr.Value)))
-	d.Bad(expr, hint, "%s", why)
+	d.Bad(expr, ScheduleHint(expr.Value, o), "%s", why)
 }
 
 func (d *decoder) checkJitter() {

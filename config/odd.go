@@ -46,13 +46,11 @@ func oddSchedule(d *strict.Decoder, j *draft) {
 	}
 }
 
-type clockField struct {
+// clockFields are the fields of an expression before the days. One of five fields has no second.
+var clockFields = []struct {
 	name, short, of string
 	size            int
-}
-
-// clockFields are the fields of an expression before the days. One of five fields has no second.
-var clockFields = []clockField{{"second", "s", "minute", 60}, {"minute", "m", "hour", 60}, {"hour", "h", "day", 24}}
+}{{"second", "s", "minute", 60}, {"minute", "m", "hour", 60}, {"hour", "h", "day", 24}}
 
 // oddStars warns of a * before a number: * 2 * * * ticks in each minute of that hour.
 func oddStars(d *strict.Decoder, expr strict.Text, f []string) {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/config/strict"
 	"github.com/solotick/solotick/sidecar"
 	"github.com/solotick/solotick/sidecar/service"
 	"github.com/solotick/solotick/sidecar/view"
@@ -80,7 +80,7 @@ func areOutcomes(words []string) error {
 		if slices.Contains(known, word) {
 			continue
 		}
-		hint := "--outcome " + config.Nearest(word, known)
+		hint := "--outcome " + strict.Nearest(word, known)
 		if hint == "--outcome " {
 			hint = "the outcomes are " + strings.Join(known, ", ")
 		}

@@ -167,9 +167,7 @@ func (c *fieldSets) run(d int64) (in bool, first, last int64) {
 // at reports whether an instant is in the set, and gives the time around it, up to but not including to, in which the
 // same is true.
 func (s *Days) at(u int64, zone *zone) (in bool, from, to int64) {
-	if s.zone != nil {
-		zone = s.zone
-	}
+	zone = cmp.Or(s.zone, zone)
 	in, first, last := s.run(zone.dayOf(u))
 	from, to = zone.daysAround(u, first, last)
 	return in, from, to

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/config/strict"
 	"github.com/solotick/solotick/internal/rds"
 )
 
@@ -109,7 +110,7 @@ func find(t *config.Table, jobs []config.Job, name string) (config.Job, error) {
 
 // Near is the hint that names the job that may have been meant; "" if no name is near.
 func Near(name string, jobs []config.Job) string {
-	if meant := config.Nearest(name, namesOf(jobs)); meant != "" {
+	if meant := strict.Nearest(name, namesOf(jobs)); meant != "" {
 		return fmt.Sprintf("did you mean %q?", meant)
 	}
 	return ""
