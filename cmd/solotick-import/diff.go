@@ -135,8 +135,7 @@ func jobsOf(c *cobra.Command, name string, o convert.Options) ([]config.Job, err
 			return nil, unreadable(e)
 		}
 	}
-	var problems config.Problems
-	if errors.As(err, &problems) {
+	if problems, ok := errors.AsType[config.Problems](err); ok {
 		fmt.Fprintln(c.ErrOrStderr(), problems)
 		err = &failure{fmt.Errorf("%s has %s", f.Name, text.Plural(len(problems), "problem")), exitProblem, ""}
 	}

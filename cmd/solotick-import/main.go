@@ -153,8 +153,7 @@ func summarize(c *cobra.Command, r *convert.Result) {
 
 // unreadable is the failure of a conversion.
 func unreadable(err error) error {
-	var wrong *convert.Error
-	if errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*convert.Error](err); ok {
 		return &failure{err, exitProblem, wrong.Hint}
 	}
 	return &failure{err, exitCannot, ""}

@@ -2,6 +2,7 @@ package convert
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -101,10 +102,7 @@ func read(f Input, o Options) ([]job, Format, error) {
 	if err := isText(f); err != nil {
 		return nil, "", err
 	}
-	kind := o.From
-	if kind == "" {
-		kind = guess(f.Data)
-	}
+	kind := cmp.Or(o.From, guess(f.Data))
 	var jobs []job
 	var err error
 	if kind == Kubernetes {

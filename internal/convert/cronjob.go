@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"cmp"
 	"fmt"
 	"github.com/solotick/solotick/config/strict"
 	"strconv"
@@ -50,9 +51,7 @@ func (c *cronJob) schedules(spec object) {
 		if zoned, ok := strings.CutPrefix(c.schedule, prefix); ok {
 			zone, rest := word(zoned)
 			c.schedule = strings.TrimSpace(rest)
-			if c.timeZone == "" {
-				c.timeZone = zone
-			}
+			c.timeZone = cmp.Or(c.timeZone, zone)
 			c.note("time zone", "%s%s in the schedule is timeZone here", prefix, zone)
 		}
 	}

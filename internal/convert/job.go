@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"cmp"
 	"fmt"
 	"github.com/solotick/solotick/config/strict"
 	"slices"
@@ -74,10 +75,7 @@ func (j *job) lose(format string, args ...any) {
 
 // settle makes the checks that need the whole job, as package config will.
 func (j *job) settle(o Options) {
-	zone := j.timeZone
-	if zone == "" {
-		zone = o.TimeZone
-	}
+	zone := cmp.Or(j.timeZone, o.TimeZone)
 	if len(j.env) == maxVariables {
 		j.note("environment", "it has %d variables; any more would be left out", maxVariables)
 	}

@@ -2,6 +2,7 @@ package convert
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"github.com/solotick/solotick/config/strict"
 	"slices"
@@ -32,15 +33,11 @@ func write(all []job, files []Input, kinds map[Format]bool, o Options) []byte {
 	for _, text := range general(all, kinds, o) {
 		comment(&b, "", mark, text)
 	}
-	service := o.Service
-	if service == "" {
-		service = "imported"
-	}
 	b.WriteByte('\n')
 	if o.Service == "" {
 		comment(&b, "", mark, "name the service whose replicas share these jobs; --service does it")
 	}
-	b.Write(encode(mapping(scalar("service"), scalar(service))))
+	b.Write(encode(mapping(scalar("service"), scalar(cmp.Or(o.Service, "imported")))))
 	b.WriteByte('\n')
 	if o.Redis != "" {
 		b.Write(encode(mapping(scalar("redis"), flow(mapping(scalar("url"), quoted(o.Redis))))))
