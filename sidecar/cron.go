@@ -20,6 +20,7 @@ import (
 // instant of any group: a job of gocron takes a kilobyte, and each of thousands of jobs may have instants of its own.
 type cron struct {
 	wake      func(upTo time.Time, jobs ...string)
+	ahead     func() time.Duration // see agenda
 	log       *slog.Logger
 	scheduler gocron.Scheduler  // nil before it starts
 	timer     uuid.UUID         // gocron's name for its job
@@ -45,7 +46,7 @@ func (c *cron) start(clock *clock, jobs map[string]*job) error {
 		return fmt.Errorf("making the scheduler: %w", err)
 	}
 	c.groups, c.in = map[string]*group{}, make(map[string]*group, len(jobs))
-	c.agenda.now = clock.Now
+	c.agenda.now, c.agenda.ahead = clock.Now, c.ahead
 	for _, j := range jobs {
 		c.join(j)
 	}
@@ -140,7 +141,8 @@ func (c *cron) wakeDue() {
 
 // agenda is the groups by the instants at which they are woken. The timer uses it as well as cron.
 type agenda struct {
-	now func() time.Time // the cluster clock's
+	now   func() time.Time     // the cluster clock's
+	ahead func() time.Duration // how long before they come due ticks are claimed
 
 	mu     sync.Mutex
 	groups byTime[*group]
@@ -153,7 +155,7 @@ type agenda struct {
 func (a *agenda) add(g *group) (earlier bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	g.at = g.series.wakeAfter(a.now())
+	g.at = a.wakeAfter(g, a.now())
 	heap.Push(&a.groups, g)
 	return g.at.Before(a.armed)
 }
@@ -191,7 +193,7 @@ func (a *agenda) reset() {
 	defer a.mu.Unlock()
 	now := a.now()
 	for _, g := range a.groups {
-		g.at = g.series.wakeAfter(now)
+		g.at = a.wakeAfter(g, now)
 	}
 	heap.Init(&a.groups)
 }
@@ -205,7 +207,7 @@ func (a *agenda) after(last time.Time) time.Time {
 	for len(a.groups) > 0 && !a.groups[0].at.After(last) {
 		g := a.groups[0]
 		a.due, a.dueTo = append(a.due, g), newestOf(a.dueTo, last)
-		g.at = g.series.wakeAfter(last)
+		g.at = a.wakeAfter(g, last)
 		heap.Fix(&a.groups, 0)
 	}
 	a.armed = never
@@ -220,22 +222,22 @@ func (a *agenda) after(last time.Time) time.Time {
 func (a *agenda) take() (upTo time.Time, jobs []string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	most := ahead
 	for _, g := range a.due {
-		jobs, most = append(jobs, g.jobs...), max(most, g.series.ahead)
+		jobs = append(jobs, g.jobs...)
 	}
-	upTo = newestOf(a.dueTo, a.now()).Add(most)
+	upTo = newestOf(a.dueTo, a.now()).Add(a.ahead())
 	a.due, a.dueTo = nil, time.Time{}
 	return upTo, jobs
 }
 
-// wakeAfter is the first instant after t at which a timer wakes the jobs.
-func (s *series) wakeAfter(t time.Time) time.Time {
-	tick := s.after(t.Add(s.ahead))
+// wakeAfter is the first instant after t at which a timer wakes a group.
+func (a *agenda) wakeAfter(g *group, t time.Time) time.Time {
+	ahead := a.ahead()
+	tick := g.series.after(t.Add(ahead))
 	if tick.IsZero() {
 		return never
 	}
-	return s.due(tick).Add(-s.ahead)
+	return g.series.due(tick).Add(-ahead)
 }
 
 // gocronClock is the cluster clock as gocron asks for one. It uses Now and AfterFunc; the rest is the machine's.

@@ -23,7 +23,7 @@ func (r *replica) groupsOf() map[string]*group {
 
 // crontabOf is what gocron is given for some series, at an instant that does not pass.
 func crontabOf(at time.Time, all ...*series) crontab {
-	a := &agenda{now: func() time.Time { return at }}
+	a := &agenda{now: func() time.Time { return at }, ahead: leastAhead}
 	for _, s := range all {
 		a.add(&group{series: *s})
 	}
@@ -247,7 +247,7 @@ func TestNoInstantIsPassedOverByAClockThatSteps(t *testing.T) {
 		}
 		last := map[string]time.Time{}
 		var late []string
-		c := &cron{log: slog.New(slog.DiscardHandler), wake: func(upTo time.Time, names ...string) {
+		c := &cron{log: slog.New(slog.DiscardHandler), ahead: leastAhead, wake: func(upTo time.Time, names ...string) {
 			mu.Lock()
 			defer mu.Unlock()
 			for _, name := range names {
@@ -275,7 +275,7 @@ func TestNoInstantIsPassedOverByAClockThatSteps(t *testing.T) {
 // The order is that of the instants, whatever groups left in between.
 func TestGroupsAreDueInTheirOrder(t *testing.T) {
 	now := midnight
-	a := &agenda{now: func() time.Time { return now }}
+	a := &agenda{now: func() time.Time { return now }, ahead: leastAhead}
 	groups := make([]*group, 60)
 	for i := range groups {
 		minute := (i*37 + 1) % len(groups)
@@ -303,3 +303,5 @@ func TestGroupsAreDueInTheirOrder(t *testing.T) {
 		t.Errorf("due are %v, want %v", due, want)
 	}
 }
+
+func leastAhead() time.Duration { return ahead }

@@ -66,9 +66,7 @@ func (s *Sidecar) swapJobs(t *config.Table) {
 			if s.cron.started() { // else the spec of one job would keep all rows of its table
 				c = new(*c)
 			}
-			sp := s.newSpec(c)
-			sp.series.ahead = aheadOf(len(t.Jobs))
-			made = append(made, sp)
+			made = append(made, s.newSpec(c))
 		}
 		next[c.Name] = j
 	}

@@ -46,6 +46,9 @@ func (a *atWork) hear(h lock.Heard) {
 	}
 }
 
+// ahead is how long before their ticks the jobs are claimed.
+func (a *atWork) ahead() time.Duration { return aheadOf(len(a.jobs())) }
+
 // Table is the table in force.
 func (a *atWork) Table() *config.Table { return a.table.Load() }
 

@@ -14,19 +14,10 @@ type series struct {
 	schedule *schedule.Schedule
 	job      string
 	jitter   time.Duration
-	ahead    time.Duration // how long before it comes due a tick is claimed
-}
-
-// ahead is how long before its tick a wake claims it, at least. So the job starts on the tick, not a round trip later.
-const ahead = 25 * time.Millisecond
-
-// aheadOf is ahead for one of so many jobs: they may all have the same tick, and a thousand claims take some 75 ms.
-func aheadOf(jobs int) time.Duration {
-	return min(max(ahead, time.Duration(jobs)*75*time.Microsecond), 100*time.Millisecond)
 }
 
 func newSeries(j *config.Job) series {
-	return series{schedule: j.Schedule, job: j.Name, jitter: j.Jitter, ahead: ahead}
+	return series{schedule: j.Schedule, job: j.Name, jitter: j.Jitter}
 }
 
 // due is the instant at which a tick comes due.

@@ -87,7 +87,7 @@ func New(o Options) (*Sidecar, error) {
 	s.table.Store(o.Table)
 	s.roster.Store(&roster{})
 	s.reloaded.Store(&ReloadState{At: o.Wall()})
-	s.cron = cron{wake: s.wake, log: s.log}
+	s.cron = cron{wake: s.wake, ahead: s.ahead, log: s.log}
 	timer := newTimerJob()
 	var err error
 	if s.metrics, err = newMetrics(o.Registerer, o.Version, s.clock, o.Store, s.atWork, timer); err != nil {
@@ -252,6 +252,10 @@ func (s *Sidecar) wake(upTo time.Time, names ...string) {
 				w.close(false)
 				continue
 			}
+			// Under Queue and Replace a claim acts on a run that lives, though it may be over by the tick.
+			if p := w.spec.ConcurrencyPolicy; p != config.Queue && p != config.Replace {
+				w.herd = s.ahead()
+			}
 			wakes = append(wakes, &w)
 		}
 	}
@@ -260,7 +264,7 @@ func (s *Sidecar) wake(upTo time.Time, names ...string) {
 
 // wakeAhead wakes a job for a tick that comes due too soon for a timer that is armed now.
 func (s *Sidecar) wakeAhead(j *job) {
-	if upTo := s.clock.Now().Add(j.inForce().series.ahead); j.overdue(upTo) {
+	if upTo := s.clock.Now().Add(s.ahead()); j.overdue(upTo) {
 		s.wake(upTo, j.name)
 	}
 }

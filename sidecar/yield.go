@@ -11,11 +11,11 @@ const stagger = ahead / 2
 // A replica waits for so many staggers after the first replica asks.
 const (
 	secondAsks = 1 // the replica that asks second
-	othersAsk  = 2 // all others, at the tick itself: mostly, two before them have asked by then
+	othersAsk  = 2 // all others: mostly, two before them have asked by then
 )
 
-// herdAsks is how long a replica waits in a herd. The last time is a tenth of a second after the tick: then the first
-// replica may have no slot left.
+// herdAsks is how long a replica waits in a herd. The last time is an eighth of a second: then the first replica may
+// have no slot left.
 var herdAsks = [...]int{4, 10}
 
 // herd is how many ticks must be left for a replica to wait on. It asks for fewer at once: the first replica may have

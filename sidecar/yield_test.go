@@ -98,10 +98,17 @@ func TestAHerdReleasesItsLocksTogether(t *testing.T) {
 // Redis takes longer for the claims of a herd.
 func TestTheLargerTheHerdTheEarlierItIsClaimed(t *testing.T) {
 	long(t)
-	for jobs, want := range map[int]time.Duration{10: ahead, 1000: 75 * time.Millisecond, 1500: 100 * time.Millisecond} {
-		simulate(t, herdTable(jobs, "* * * * *"), func(w *world) {
+	for _, c := range []struct {
+		before, jobs int // at the start, and after a reload
+		want         time.Duration
+	}{
+		{10, 10, ahead}, {1000, 1000, 75 * time.Millisecond}, {10, 1500, 100 * time.Millisecond}, {1500, 10, ahead},
+	} {
+		simulate(t, herdTable(c.before, "* * * * *"), func(w *world) {
 			w.replica(5 * time.Millisecond)
-			w.at(59 * time.Second)
+			w.at(30 * time.Second)
+			w.swap(w.replicas[0], herdTable(c.jobs, "* * * * *"))
+			w.at(119 * time.Second)
 			var first atomic.Pointer[time.Time]
 			w.redis.Server().SetPreHook(func(_ *server.Peer, command string, _ ...string) bool {
 				if now := time.Now(); command == "EVALSHA" {
@@ -109,12 +116,32 @@ func TestTheLargerTheHerdTheEarlierItIsClaimed(t *testing.T) {
 				}
 				return false
 			})
-			w.at(65 * time.Second)
-			tick := w.origin().Add(time.Minute)
-			if got := tick.Sub(*first.Load()); (got - want).Abs() > 2*time.Millisecond {
-				w.t.Errorf("of %d jobs the first is claimed %s ahead, want %s", jobs, got, want)
+			w.at(125 * time.Second)
+			tick := w.origin().Add(2 * time.Minute)
+			if got := tick.Sub(*first.Load()); (got - c.want).Abs() > 2*time.Millisecond {
+				w.t.Errorf("of %d jobs, %d before, the first is claimed %s ahead, want %s", c.jobs, c.before, got, c.want)
 			}
-			w.allStarted(jobs, tick, 2*time.Millisecond)
+			w.allStarted(c.jobs, tick, 2*time.Millisecond)
+		})
+	}
+}
+
+// The claim of such a job acts on a run that lives: it ends it, or waits behind it, though it may be over by the tick.
+func TestNoHerdMakesATickReplaceARunThatEndsBeforeIt(t *testing.T) {
+	long(t)
+	for _, policy := range []string{"Replace", "Queue"} {
+		table := herdTable(1500, "0 0 1 1 *") + "  - {name: x, schedule: \"*/10 * * * * *\", concurrencyPolicy: " + policy +
+			", exec: {command: [x]}}\n"
+		simulate(t, table, func(w *world) {
+			w.replica(10*time.Second - 2*ahead)
+			w.at(65 * time.Second)
+			for tick := 10; tick < 60; tick += 10 {
+				if s := w.started("x")[w.origin().Add(time.Duration(tick)*time.Second)]; len(s) != 1 {
+					w.t.Errorf("%s, %d s: %+v", policy, tick, s)
+				}
+			}
+			w.expect(0, "runs_total", "x", "replaced")
+			w.expect(0, "skips_total", "x", "queued")
 		})
 	}
 }

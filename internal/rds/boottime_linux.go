@@ -31,7 +31,7 @@ func monotonicAndWall() (monotonic, wall time.Duration) {
 
 // carried is a clock that takes a system call to read. A fire asks for it twenty times, so the monotonic clock, which
 // takes none, carries it on. The wall clock counts time in suspend, too: once the two have advanced by different times,
-// the machine was suspended, or its wall clock was set, and the clock is read again.
+// the machine was suspended, or its wall clock was set, and the clock is read again; and after a second anyway.
 type carried struct {
 	read   func() time.Duration
 	clocks func() (monotonic, wall time.Duration)
@@ -41,16 +41,16 @@ type carried struct {
 type reading struct{ boot, monotonic, wall time.Duration }
 
 func (c *carried) now() time.Duration {
-	last := c.last.Load()
 	monotonic, wall := c.clocks()
-	for last == nil || (wall-last.wall-(monotonic-last.monotonic)).Abs() > time.Millisecond {
-		last = &reading{c.read(), monotonic, wall}
-		monotonic, wall = c.clocks()
-		if monotonic-last.monotonic < time.Millisecond/10 { // else this goroutine was interrupted between the readings
-			c.last.Store(last)
-		} else {
-			last = nil
+	if last := c.last.Load(); last != nil {
+		advanced := monotonic - last.monotonic
+		if advanced < time.Second && (wall-last.wall-advanced).Abs() < time.Millisecond {
+			return last.boot + advanced
 		}
 	}
-	return last.boot + monotonic - last.monotonic
+	read := &reading{c.read(), monotonic, wall}
+	if after, _ := c.clocks(); after-monotonic < time.Millisecond/10 { // else something came between the readings
+		c.last.Store(read)
+	}
+	return read.boot
 }
