@@ -115,6 +115,7 @@ local replica = string.match(ARGV[8], '.* (%S+)$') -- without the blank it would
 local written = gaps
 if live or member == '' and (listed or behind ~= '' or #pauses > 0 or (ARGV[11] or '0') ~= '0') then
   if member ~= '' or live and policy == 'Lease' then return answer('HELD') end
+  if live and tonumber(came) > now then return answer('EARLY') end -- the run may be over when it comes due
 
   -- The ticks that nobody fires go to `gaps` with their fate, and what is claimed here leaves `behind`.
   local function gap(from, to, fate)
@@ -147,7 +148,6 @@ if live or member == '' and (listed or behind ~= '' or #pauses > 0 or (ARGV[11] 
     end
   end
   if full or policy == 'Forbid' and live then
-    if tonumber(came) > now then return answer('EARLY') end -- the run may be over when it comes due
     local before, said = behind, nil
     if full then
       if not stands then passOver() end

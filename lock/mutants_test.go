@@ -119,8 +119,8 @@ var acquireMutants = []mutant{
 		"redis.call('HSET', ledger, 'from', from, 'runs', runs .. uuid .. ' ') end", "redis.call('HSET', ledger, 'from', from, 'runs', uuid .. ' ') end"},
 	// Refusals.
 	{"acquire", "a tick overlaps before it is due",
-		"    if tonumber(came) > now then return answer('EARLY') end -- the run may be over when it comes due\n", ""},
-	{"acquire", "a tick overlaps before it is due by jitter", "if tonumber(came) > now then return", "if tick > now then return"},
+		"  if live and tonumber(came) > now then return answer('EARLY') end -- the run may be over when it comes due\n", ""},
+	{"acquire", "a tick overlaps before it is due by jitter", "if live and tonumber(came) > now then return", "if live and tick > now then return"},
 	{"acquire", "an overlap is not written down",
 		"if behind ~= before then said = redis.pcall('HSET', ledger, 'behind', behind, 'gaps', gaps) end", ""},
 	{"acquire", "an older overlap is forgotten", "behind = behind .. '-' .. refused", "behind = '-' .. refused"},

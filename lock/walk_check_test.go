@@ -146,7 +146,7 @@ func (w *walk) expected(x *fiber, until int64, s walkSight) Code {
 		return Early
 	case c.Member == "" && !c.OlderThan.IsZero() && rds.Millis(c.OlderThan) != rds.Number(s.fields["tick"]):
 		return Gap
-	case blocks && rds.Millis(c.Due) > w.clock:
+	case live && rds.Millis(c.Due) > w.clock:
 		return Early
 	case blocks:
 		return Overlap

@@ -252,10 +252,7 @@ func (s *Sidecar) wake(upTo time.Time, names ...string) {
 				w.close(false)
 				continue
 			}
-			// Under Queue and Replace a claim acts on a run that lives, though it may be over by the tick.
-			if p := w.spec.ConcurrencyPolicy; p != config.Queue && p != config.Replace {
-				w.herd = s.ahead()
-			}
+			w.herd = s.ahead()
 			wakes = append(wakes, &w)
 		}
 	}

@@ -129,14 +129,14 @@ func (m *model) pop(s *state, c claim) answer {
 func (m *model) behind(s *state, c claim) answer {
 	rd := &s.redis
 	switch {
+	case m.has(NotYet) && c.tick > s.now: // the run may be over by then
+		return answerEarly
 	case c.policy == Replace && !m.has(SoftReplace):
 		m.take(s, c)
 		return answerWon
 	case c.policy == Replace, c.policy == Queue && !m.queueFull(rd, c.tick):
 		m.wait(s, c)
 		return answerQueued
-	case m.has(NotYet) && c.tick > s.now: // the run may be over by then
-		return answerEarly
 	}
 	s.marks[c.tick] |= refused
 	if c.policy == Queue && m.has(OneWaits) {
@@ -218,7 +218,7 @@ func (m *model) wait(s *state, c claim) {
 	rd.stop = !m.has(StopToken)
 	for i := range rd.running {
 		if e := &rd.running[i]; e.uuid != 0 {
-			if e.tick >= c.tick {
+			if e.tick >= c.tick || c.tick > s.now {
 				s.violate(StoppedForNothing)
 			}
 			e.toEnd = true

@@ -67,6 +67,7 @@ var counterexamples = []struct {
 	{OneRerun, "forbid/alo/T1 crash+stall", AttemptTwice},
 	{GapBehind, "all/amo/R1 T3 refusal", NoFate},
 	{NotYet, "early/forbid/alo crash+stall", OverlapToCome},
+	{NotYet, "early/replace/amo crash+extend", StoppedForNothing},
 	{BornAhead, "early/flush/amo", FiredTwice},
 	{Respect, "theft/forbid/alo extend2", ForeignLock},
 	{AllRuns, "rollout/allow+forbid/amo crash", RunsOverlap},

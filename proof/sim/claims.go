@@ -249,14 +249,24 @@ func (c *claims) acquired(q *call, code string) {
 	c.asks = append(c.asks, q.ask)
 	switch code {
 	case "OVERLAP":
+		c.comes(q)
 		c.fates.overlappedAtOnce(q)
 	case "QUEUED":
+		c.comes(q)
 		c.queued = append(c.queued, queued{job: job, tick: tick, at: c.world.now(), behind: c.live(job),
 			policy: q.ask.policy})
 	case "WON":
 		if len(q.reply) > answerToken {
 			c.won(q, record)
 		}
+	}
+}
+
+// comes checks that a tick is refused, or made to wait, only when it has come due: the run in its way may be over by then.
+func (c *claims) comes(q *call) {
+	if now := millis(q.reply[answerAt]); len(q.ask.list) == 0 && now.Before(q.ask.came) {
+		c.world.violated("3: not yet", q.ask.job, "tick %s comes due at %s, and was told %s at %s",
+			stamp(q.ask.tick), stamp(q.ask.came), q.ask.code, stamp(now))
 	}
 }
 

@@ -42,6 +42,7 @@ func kindIn(word string) string {
 
 // acquire: the answer.
 const (
+	answerAt      = 1 // Redis' time
 	answerOverlap = 3 // the newest tick that was settled as an overlap
 	answerToken   = 6
 )

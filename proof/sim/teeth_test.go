@@ -317,6 +317,9 @@ var teeth = []tooth{
 	{"take a tick that has yet to come for one of the pause", "2: never lost", "resumes", []edit{
 		{"lock/acquire.lua", "not asked and tonumber(came) > now and 'EARLY' or 'PAUSED'", "'PAUSED'"},
 	}},
+	{"replace a run that may be over by the tick", "3: not yet", "", []edit{
+		{"lock/acquire.lua", "if live and tonumber(came) > now then", "if live and policy ~= 'Replace' and tonumber(came) > now then"},
+	}},
 	{"answer every request with an id that is known", "asked again", "operator", []edit{
 		{"sidecar/service/ask.lua", "if what == asked or what == '' then return", "if before then return"},
 	}},
