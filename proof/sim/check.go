@@ -281,8 +281,8 @@ func (w *world) checkOverlap() {
 				continue // an attempt more, until its replica hears of that
 			}
 		}
-		if before := last[r.Job]; !strings.HasPrefix(cl.policy, "Allow") && before != nil && before.ID != r.ID &&
-			r.start < until[r.Job] {
+		if before := last[r.Job]; before != nil && before.ID != r.ID && r.start < until[r.Job] &&
+			!strings.HasPrefix(w.redis.claims.later(cl, before.ID).policy, "Allow") {
 			w.violatedAt(r.start, "3: never overlapping", r.Job,
 				"tick %s starts on %s at %s, and tick %s runs on %s until %s",
 				stamp(r.Tick), r.replica.process, r.start, stamp(before.Tick), before.replica.process, until[r.Job])
@@ -306,6 +306,14 @@ func (w *world) checkOverlap() {
 				stamp(r.Tick), r.replica.process, r.gone, cl.trust+lock.Margin, r.cause)
 		}
 	}
+}
+
+// later is the one of two runs that was claimed later, whose policy decides whether it may live beside the other.
+func (c *claims) later(cl claim, run string) claim {
+	if o, ok := c.of(run); ok && o.won > cl.won {
+		return o
+	}
+	return cl
 }
 
 // checkAtOnce: no more runs of a job than its limit, if it has one, rely on their leases at once. beside is, by job and
