@@ -15,11 +15,12 @@ var herds = []struct {
 }{
 	{jobs: 1, replicas: replicas, ticks: 15, p99: []target{ratioAtMost(0.4)},
 		cpu: []target{ratioAtMost(1.4), oursAtMost(1.5)}, redis: []target{oursAtMost(14)}},
-	{jobs: 100, replicas: replicas, ticks: 6, p99: []target{ratioAtMost(0.3)}, cpu: []target{ratioAtMost(0.6)},
-		redis: []target{ratioAtMost(1)}},
-	{jobs: 1000, replicas: replicas, ticks: 6, p99: []target{ratioAtMost(0.4), oursAtMost(150)},
-		cpu: []target{ratioAtMost(0.6)}, redis: []target{ratioAtMost(1)}},
-	{jobs: 100, replicas: 10, ticks: 6, p99: []target{ratioAtMost(0.4)}, redis: []target{ratioAtMost(1)}},
+	{jobs: 100, replicas: replicas, ticks: 6, p99: []target{ratioAtMost(0.3)}, cpu: []target{ratioAtMost(0.8)},
+		redis: []target{ratioAtMost(0.8)}},
+	{jobs: 1000, replicas: replicas, ticks: 6, p99: []target{ratioAtMost(0.4), oursAtMost(100)},
+		cpu: []target{ratioAtMost(0.6)}, redis: []target{ratioAtMost(0.8)}},
+	{jobs: 100, replicas: 10, ticks: 6, p99: []target{ratioAtMost(0.2)}, cpu: []target{ratioAtMost(0.8)},
+		redis: []target{ratioAtMost(0.8)}},
 }
 
 // furtherReplica is what one more replica may cost Redis, in µs of CPU per job and tick.
