@@ -222,6 +222,12 @@ func (w *world) claimedBeforeItsApp(l *life, tick time.Time, at time.Duration) b
 	const asked = 300 * time.Millisecond // how often the app is asked, and how long an answer takes
 	due := w.dueOf(l.Job, tick)
 	first := w.beforeItsApp(l, tick)
+	if first != nil && slices.ContainsFunc(w.redis.claims.held, func(h hold) bool {
+		return h.job == l.Name && h.from >= due && h.to != 0 && h.to <= first.at
+	}) {
+		w.met["missed by a new job that was paused before its app was ready"]++ // a limit: who resumes it does not know
+		return false
+	}
 	return first != nil && at >= first.at && downAll(w.plan.Unready, first.replica.place, due, due+asked) &&
 		!w.disturbedBy("stall", first.replica.place, due) && !w.disturbedBy("stall", first.replica.place, due+asked)
 }
