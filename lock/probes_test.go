@@ -156,7 +156,11 @@ func (p *prober) registersAll(args []any) (n [5]int64) {
 }
 
 func (p *prober) registration(args ...any) []any {
-	return p.eval(p.scripts.register, []string{p.ledger(), p.keys.DueJobs, p.keys.History(walkJob), p.keys.Failures(walkJob)}, args...)
+	return p.eval(p.scripts.register, p.registerKeys(), args...)
+}
+
+func (p *prober) registerKeys() []string {
+	return []string{p.ledger(), p.keys.DueJobs, p.keys.History(walkJob), p.keys.Failures(walkJob), p.keys.Prefix + "runs"}
 }
 
 func (p *prober) probeLedger() {
@@ -194,6 +198,11 @@ func (p *prober) probeLedger() {
 		on := p.registersAll([]any{"c", farFuture, now, now + 3000, 0, p.keys.Events, 0, known.as})
 		p.demand(on == behind && p.field("schedule") == known.want, "by one whose ticks go on from %s, %s: %v", known.as, p.field("schedule"), on)
 	}
+	old := p.keys.Prefix + "runs"
+	p.do("XADD", old, "*", "run", "r")
+	err := p.rdb.EvalSha(context.Background(), p.scripts.register.SHA, p.registerKeys(), "d", farFuture).Err()
+	p.demand(err != nil && err.Error() == "OLDKEYS "+old+" is of a version before 0.1.0" && p.field("schedule") == "c", "beside old keys: %v", err)
+	p.do("DEL", old)
 }
 
 // probeReturn has a job leave and come back.

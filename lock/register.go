@@ -67,7 +67,7 @@ func (s *Store) RegisterAgain(ctx context.Context, job, fingerprint string, know
 		}
 	}
 	keys := []string{s.redis.Keys.Ledger(job), s.redis.Keys.DueJobs, s.redis.Keys.History(job),
-		s.redis.Keys.Failures(job)}
+		s.redis.Keys.Failures(job), s.redis.Keys.Prefix + "runs"}
 	for try := 0; ; try++ {
 		at, err := s.redis.Time(ctx)
 		if err != nil {

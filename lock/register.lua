@@ -1,6 +1,6 @@
 -- register: make a job's ledger known, at load, at reload and after UNKNOWN; never at a claim.
 --
--- KEYS  1 ledger  2 due  3 history of the job  4 its failures
+-- KEYS  1 ledger  2 due  3 history of the job  4 its failures  5 the history that all jobs shared before 0.1.0
 -- ARGV  1 fingerprint of schedule, zone, window, jitter, suspend; 'none' = no replica claims the job's ticks
 --       2 until: after this Redis time this copy has no effect
 --       What follows may be left out:    3 when the ledger was born that the caller knew before; 0 = it knew none
@@ -12,6 +12,7 @@
 local ledger, due, fingerprint, knew, known = KEYS[1], KEYS[2], ARGV[1], ARGV[3] or '0', tonumber(ARGV[4] or 0)
 
 if now > tonumber(ARGV[2]) then return {now, 'STALE'} end -- this copy comes too late
+if redis.pcall('GET', KEYS[5]) then return redis.error_reply('OLDKEYS ' .. KEYS[5] .. ' is of a version before 0.1.0') end
 local h = redis.call('HMGET', ledger, 'born', 'schedule', 'since', 'tick', 'late', 'gaps', 'back')
 local born, schedule, since, tick, late, gaps, back = h[1], h[2], h[3], h[4], tonumber(h[5]) or 0, h[6] or '', h[7] or 0
 
@@ -62,6 +63,5 @@ if ARGV[7] and (knew == born or tonumber(ARGV[7]) <= born + 1000) and ARGV[5] ~=
   tick = ARGV[7]
   redis.call('HSET', ledger, 'tick', tick)
 end
-local kept = (fingerprint == 'none' and 7 or 90) * 86400000 -- tables can come to name any number of jobs
-for _, key in ipairs({ledger, KEYS[3], KEYS[4]}) do redis.call('PEXPIRE', key, kept) end
+for _, key in ipairs({ledger, KEYS[3], KEYS[4]}) do redis.call('PEXPIRE', key, (fingerprint == 'none' and 7 or 90) * 86400000) end -- tables can come to name any number of jobs
 return {now, tonumber(born), tonumber(since), tonumber(tick), tonumber(back)}

@@ -101,6 +101,26 @@ func TestARedisThatAnswersAndTakesNoJobsIsToldInItsOwnWords(t *testing.T) {
 	})
 }
 
+// Versions before the first release had one history for all jobs.
+func TestTheKeysOfAVersionBeforeTheFirstAreNotTaken(t *testing.T) {
+	simulate(t, minutely, func(w *world) {
+		if _, err := w.redis.XAdd("solotick:{test}:runs", "*", []string{"run", "{}"}); err != nil {
+			t.Fatal(err)
+		}
+		r := w.replica(time.Second)
+		w.at(90 * time.Second)
+		if r.count("level=ERROR", `msg="Redis holds keys of a version before 0.1.0"`, "solotick:{test}:runs", "hint=") == 0 ||
+			r.count("taking ticks")+len(w.started("minute")) != 0 {
+			t.Errorf("beside old keys:\n%s", r.logs)
+		}
+		w.redis.Del("solotick:{test}:runs")
+		w.at(150 * time.Second)
+		if r.count("taking ticks") != 1 || len(w.started("minute")) != 1 {
+			t.Errorf("when they are gone:\n%s", r.logs)
+		}
+	})
+}
+
 // TestARedisThatAnswersAndRefusesWritesIsOfNoUse: it takes the looks, and none of what a tick needs.
 func TestARedisThatAnswersAndRefusesWritesIsOfNoUse(t *testing.T) {
 	for refusal, says := range map[string]string{

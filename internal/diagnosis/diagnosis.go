@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"net"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -30,8 +31,10 @@ type Diagnosis struct {
 // maxReason bounds how much of an error is repeated: Redis, or a program that pretends to be one, may send 64 KiB.
 const maxReason = 300
 
-// refusals are the errors that Redis answers, by their beginning.
-var refusals = []struct{ begins, says, hint string }{
+type refusal struct{ begins, says, hint string }
+
+// refusals are the errors that Redis answers, by their beginning. The last one is any other.
+var refusals = []refusal{
 	{"NOAUTH", "asks for a password", "set redis.passwordFile in the table, and redis.username unless it is default"},
 	{"WRONGPASS", "refuses the user or the password",
 		"check redis.username, and in the table redis.passwordFile, passwordCommand or identity, or the URL"},
@@ -50,6 +53,7 @@ var refusals = []struct{ begins, says, hint string }{
 	{"MISCONF", "refuses writes, since it could not save its data", "see its log: mostly a full or read-only disk"},
 	{"OOM", "refuses writes, since its memory is full", "raise maxmemory, or give Solotick a Redis of its own"},
 	{"NOREPLICAS", "refuses writes, since too few replicas have its data", "mend them, or lower min-replicas-to-write"},
+	{"OLDKEYS", "holds keys of a version before 0.1.0", "delete the service's keys, or give it another name"},
 	{"MASTERDOWN", "is a replica without its master", "name the master, or its Sentinels in redis.sentinel"},
 	{"", "answers with an error", ""},
 }
@@ -101,12 +105,8 @@ func Refused(said string) Diagnosis {
 	if Forbidden(said) {
 		begin = "NOPERM"
 	}
-	for _, r := range refusals {
-		if strings.HasPrefix(begin, r.begins) {
-			return Diagnosis{Says: r.says, Reason: oneLine(said), Hint: r.hint}
-		}
-	}
-	panic("the last of the refusals has no beginning")
+	r := refusals[slices.IndexFunc(refusals, func(r refusal) bool { return strings.HasPrefix(begin, r.begins) })]
+	return Diagnosis{Says: r.says, Reason: oneLine(said), Hint: r.hint}
 }
 
 // Forbidden reports whether an error that Redis answered says that its user may not do this. Of a command in a script,
