@@ -94,6 +94,8 @@ func (w *world) checkKinds() {
 // is a pause that had begun before.
 func (j *judged) judgeTriggers() {
 	w := j.world
+	j.byMessage = true
+	defer func() { j.byMessage = false }()
 	for _, t := range w.redis.claims.triggers {
 		if t.job != j.Name || t.at < j.first && w.everAsks(t.job) || t.forgotten != 0 && (w.plan.Confirms == 0 || w.redis.claims.promised[t.id] == 0 ||
 			w.redis.claims.promised[t.id] > t.forgotten) {

@@ -61,8 +61,13 @@ func (w *world) healthy(from, to time.Duration, but ...string) bool {
 
 // healthyFor reports whether some replica was well all the time, its app ready, and a slot free there for a job.
 func (w *world) healthyFor(job string, from, to time.Duration) bool {
+	return w.healthyWhere(job, from, to, func(int) bool { return true })
+}
+
+// healthyWhere is healthyFor, for the replicas in some places.
+func (w *world) healthyWhere(job string, from, to time.Duration, in func(place int) bool) bool {
 	for i, r := range w.plan.Replicas {
-		if r.Begins+3*time.Second <= from && !w.disturbed(i, from, to) && w.takes(i, job, from, to) {
+		if r.Begins+3*time.Second <= from && !w.disturbed(i, from, to) && w.takes(i, job, from, to) && in(i) {
 			return true
 		}
 	}

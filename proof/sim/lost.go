@@ -59,6 +59,7 @@ type judged struct {
 	claims      []claim
 	keeps       int           // how many of the runs that may live at once what is looked at leaves to the schedule
 	asked       time.Time     // the tick that is looked at: under Allow a run of the same tick is in its way
+	byMessage   bool          // replicas learn of what is looked at by a message alone
 	first, last time.Duration // after that the replicas are about to end, or have other ticks
 }
 
@@ -341,13 +342,14 @@ func (j *judged) couldHave(from, to time.Duration, passes bool) (time.Duration, 
 		starts = append(starts, c.settled)
 	}
 	for _, s := range w.spans {
-		starts = append(starts, s.to+time.Second+1)
+		starts = append(starts, s.to+time.Second+1, s.to+silence+time.Second+1)
 	}
 	slices.Sort(starts)
 	for _, x := range starts {
 		end := x + j.patience()
+		hears := func(place int) bool { return !j.byMessage || !w.deaf(place, x-time.Second) }
 		if x >= from && end <= min(to, j.last) && j.idle(x, end) && (passes || !w.paused(j.Name, x, end)) &&
-			!w.disturbed(-1, x-time.Second, end) && w.healthyFor(j.Name, x-time.Second, end) {
+			!w.disturbed(-1, x-time.Second, end) && w.healthyWhere(j.Name, x-time.Second, end, hears) {
 			return x, true
 		}
 	}
