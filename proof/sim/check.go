@@ -261,8 +261,6 @@ func (c *claims) bornBehind(job string, tick time.Time, from, to time.Duration) 
 // checkOverlap: promise 3, no two runs of a job that may both rely on their leases; a run's context ends with the trust
 // in its lease, and its work before the lease does.
 func (w *world) checkOverlap() {
-	last := map[string]*run{}
-	until := map[string]time.Duration{}
 	beside := map[string]map[string]time.Duration{}
 	runs := slices.Clone(w.runs)
 	slices.SortStableFunc(runs, func(a, b *run) int { return cmp.Compare(a.start, b.start) })
@@ -281,16 +279,10 @@ func (w *world) checkOverlap() {
 				continue // an attempt more, until its replica hears of that
 			}
 		}
-		if before := last[r.Job]; before != nil && before.ID != r.ID && r.start < until[r.Job] &&
-			!strings.HasPrefix(w.redis.claims.later(cl, before.ID).policy, "Allow") {
-			w.violatedAt(r.start, "3: never overlapping", r.Job,
-				"tick %s starts on %s at %s, and tick %s runs on %s until %s",
-				stamp(r.Tick), r.replica.process, r.start, stamp(before.Tick), before.replica.process, until[r.Job])
+		if beside[r.Job] == nil {
+			beside[r.Job] = map[string]time.Duration{}
 		}
-		w.checkAtOnce(r, end, limitOf(cl.policy), beside)
-		if end > until[r.Job] {
-			last[r.Job], until[r.Job] = r, end
-		}
+		w.checkBeside(r, end, beside[r.Job])
 		if _, dead := r.replica.stopped(); !dead && r.over > cl.trust+w.reaction(r.replica, cl.trust, r.over) {
 			w.violatedAt(cl.trust, "3: trust", r.Job, "the context of tick %s on %s ended at %s, "+
 				"and its lease was trusted until %s", stamp(r.Tick), r.replica.process, r.over, cl.trust)
@@ -308,28 +300,32 @@ func (w *world) checkOverlap() {
 	}
 }
 
-// later is the one of two runs that was claimed later, whose policy decides whether it may live beside the other.
-func (c *claims) later(cl claim, run string) claim {
-	if o, ok := c.of(run); ok && o.won > cl.won {
-		return o
-	}
-	return cl
-}
-
-// checkAtOnce: no more runs of a job than its limit, if it has one, rely on their leases at once. beside is, by job and
-// run, until when each did.
-func (w *world) checkAtOnce(r *run, end time.Duration, limit int, beside map[string]map[string]time.Duration) {
-	if beside[r.Job] == nil {
-		beside[r.Job] = map[string]time.Duration{}
-	}
-	maps.DeleteFunc(beside[r.Job], func(_ string, until time.Duration) bool { return until <= r.start })
-	beside[r.Job][r.ID] = max(beside[r.Job][r.ID], end)
-	switch n := len(beside[r.Job]); {
-	case limit > 0 && n > limit:
-		w.violatedAt(r.start, "3: a limit", r.Job, "tick %s starts on %s at %s as run %d at once, and %d may",
-			stamp(r.Tick), r.replica.process, r.start, n, limit)
-	case n == limit:
-		w.met["as many runs at once as may"]++
+// checkBeside: a run that starts, and those of its job that rely on their leases then, may all live at once. Of two of
+// them, the policy of the one that was claimed later decides. until is when each ends, by its UUID.
+func (w *world) checkBeside(r *run, end time.Duration, until map[string]time.Duration) {
+	maps.DeleteFunc(until, func(_ string, end time.Duration) bool { return end <= r.start })
+	until[r.ID] = max(until[r.ID], end)
+	ids := slices.Sorted(maps.Keys(until))
+	for _, id := range ids {
+		c, _ := w.redis.claims.of(id)
+		limit, n := limitOf(c.policy), 0
+		for _, other := range ids {
+			o, _ := w.redis.claims.of(other)
+			if o.won > c.won {
+				continue
+			}
+			n++
+			if other != id && (other == r.ID || id == r.ID) && !strings.HasPrefix(c.policy, "Allow") {
+				w.violatedAt(r.start, "3: never overlapping", r.Job, "tick %s starts on %s at %s, and tick %s runs on %s until %s",
+					stamp(c.tick), c.replica.process, r.start, stamp(o.tick), o.replica.process, min(until[id], until[other]))
+			}
+		}
+		if limit > 0 && n > limit {
+			w.violatedAt(r.start, "3: a limit", r.Job, "tick %s starts on %s at %s: %d runs at once, and %d may",
+				stamp(r.Tick), r.replica.process, r.start, n, limit)
+		} else if n == limit {
+			w.met["as many runs at once as may"]++
+		}
 	}
 }
 

@@ -233,7 +233,7 @@ func (c *claims) acquired(q *call, code string) {
 	}
 	job, tick := service.SeriesJob(q.args[argJob]), millis(q.args[argTick])
 	c.world.note(q.replica, "acquire", job, stamp(tick), q.run(), code)
-	q.ask = &ask{run: q.run(), job: job, code: code, tick: tick, replica: q.replica, sent: q.sent, at: c.world.now(),
+	q.ask = &ask{run: q.run(), job: job, code: code, tick: tick, came: tick, replica: q.replica, sent: q.sent, at: c.world.now(),
 		policy: q.args[argPolicy], behind: c.live(job)}
 	if len(q.args) > argList {
 		q.ask.list = q.args[argList:]
