@@ -172,8 +172,8 @@ func (c *Claim) rest() []any {
 // not, it returns no Lease, and Redis' reason in the Answer.
 //
 // A missing reply is neither of the two: Acquire asks the same question again, with the same UUID, until Redis answers
-// or ctx ends. A question that comes too early waits for the tick on Redis' clock, with an Until for two seconds at
-// most. If ctx ends first, the error wraps ErrNoAnswer and the cause of ctx.
+// or ctx ends. Without an Until, a question that comes too early waits for the tick on Redis' clock. If ctx ends first,
+// the error wraps ErrNoAnswer and the cause of ctx.
 //
 // If Acquire returns without a lease while a copy of its request may still be under way, it first takes back what a
 // copy may have claimed. A claim that no process knows of would cost the tick, and stand in the way of the next one.
@@ -194,10 +194,6 @@ func (s *Store) Acquire(ctx context.Context, c Claim) (*Lease, Answer, error) {
 	}
 	return lease, answer, err
 }
-
-// longestEarly is how long a claim with an Until waits for Redis' clock to reach its tick. If the clock is further
-// behind, the caller should look at the tick again then: the clock may be set right meanwhile.
-const longestEarly = 2 * time.Second
 
 // question is one claim with all its copies.
 type question struct {
@@ -227,12 +223,8 @@ func (q *question) ask(ctx context.Context) (*Lease, Answer, error) {
 		case a.Code == Lost: // taken over meanwhile: abandon says that the run never started
 			q.unanswered++
 			return nil, a, nil
-		case a.Code == Early:
-			wait := q.claim.Due.Sub(a.Now)
-			if wait > longestEarly && !q.claim.Until.IsZero() {
-				return nil, a, nil
-			}
-			if !beat.Sleep(ctx, wait) {
+		case a.Code == Early && (q.claim.Until.IsZero() || q.unanswered > 0): // Redis' clock may be set right meanwhile
+			if !beat.Sleep(ctx, min(q.claim.Due.Sub(a.Now), 2*time.Second)) {
 				return nil, a, context.Cause(ctx)
 			}
 		case a.Code == unknown:
@@ -242,7 +234,7 @@ func (q *question) ask(ctx context.Context) (*Lease, Answer, error) {
 					return nil, a, rds.GaveUp(ctx, last)
 				}
 			}
-		case a.Code == Stale && !q.claim.Until.IsZero(): // the caller judges by this clock what the tick is worth
+		case a.Code == Early, a.Code == Stale && !q.claim.Until.IsZero(): // the caller looks at the tick again
 			return nil, a, nil
 		case a.Code == Stale: // the estimate of Redis' clock was wrong; this answer corrects it
 			if !beat.Sleep(ctx, rds.Backoff(try)) {

@@ -1,7 +1,7 @@
 -- acquire: refuse, or take the lock and claim the tick, in one step.
 --
 -- The one rule for policies: the policy that a tick is asked with decides what it does about live runs, and all live runs
--- of its job count, whatever policy they began under.
+-- of its job count, whatever policy they began under. Nothing of this before the tick comes due: EARLY.
 --   Forbid   it is refused: an overlap, if the run in its way turns out to have lived when the tick came due
 --   Queue    it waits for the end of all live runs; while one waits, or is due, the next is an overlap for good
 --   Replace  it waits in the place of one that waited, which is missed, and all live runs are told to end

@@ -288,13 +288,13 @@ func TestClaimFromTheFutureWaitsForItsTick(t *testing.T) {
 	})
 }
 
-// A clock that is an hour behind may be set right long before the tick.
-func TestClaimOfATickThatIsFarAheadOfRedisClockIsAnsweredAtOnce(t *testing.T) {
+// Its asker can do without a slot meanwhile, and a clock that is an hour behind may be set right long before the tick.
+func TestAClaimWithAnUntilThatComesTooEarlyIsAnsweredAtOnce(t *testing.T) {
 	redisworld.InBubble(t, func(w *redisworld.World) { // to the millisecond
 		w.Born()
 		a := w.Replica("fast-by-an-hour")
 		before := w.Dump()
-		for _, ahead := range []time.Duration{2001 * time.Millisecond, time.Hour} {
+		for _, ahead := range []time.Duration{1001 * time.Millisecond, time.Hour} {
 			c := a.Claim(0)
 			c.Tick = w.Start.Add(ahead)
 			c.Until = c.Tick.Add(time.Minute)

@@ -3,6 +3,7 @@ package sidecar
 import (
 	"context"
 	"errors"
+	"fmt"
 	"regexp"
 	"slices"
 	"sync/atomic"
@@ -224,4 +225,32 @@ func (w *world) ran(job string, at time.Time, d time.Duration) bool {
 	return slices.ContainsFunc(w.starts, func(s start) bool {
 		return s.job == job && !s.at.After(at.Add(10*time.Millisecond)) && s.at.Add(d).After(at.Add(-10*time.Millisecond))
 	})
+}
+
+// The others need its slot meanwhile. Each tick finds a run of its job that does not end when it is told to.
+func TestATickThatComesAheadOfARunInItsWayLeavesItsSlotToOthers(t *testing.T) {
+	for _, policy := range []string{"Forbid", "Queue", "Replace"} {
+		table := "maxRunning: 9\n" + herdTable(8, "* * * * *") +
+			"  - {name: long, schedule: '* * * * *', exec: {command: [x]}, concurrencyPolicy: " + policy + "}\n"
+		simulate(t, table, func(w *world) {
+			w.replica(0, func(r *replica) {
+				r.far = 4 * time.Millisecond
+				r.work = func(_ context.Context, run execute.Run) execute.Result {
+					if run.Job == "long" {
+						time.Sleep(65 * time.Second)
+					}
+					return execute.Result{Status: execute.Succeeded}
+				}
+			})
+			w.at(10*time.Minute + 30*time.Second)
+			for at := time.Minute; at <= 10*time.Minute; at += time.Minute {
+				tick := w.origin().Add(at)
+				for i := range 8 {
+					if s := w.started(fmt.Sprint("j", i))[tick]; len(s) != 1 || s[0].at.Sub(tick) > time.Millisecond {
+						t.Errorf("%s: %s after the start: %+v", policy, at, s)
+					}
+				}
+			}
+		})
+	}
 }
