@@ -130,6 +130,39 @@ func TestAReplicaAtRestThatCannotReadHeartbeatsDoubtsItsSubscription(t *testing.
 	})
 }
 
+// The network was away for a while, and perhaps cut the subscription, too.
+func TestAReplicaWhoseClaimHadNoAnswerDoubtsItsSubscription(t *testing.T) {
+	simulate(t, "jobs:\n  - {name: rare, schedule: '*/7 * * * *', exec: {command: [x]}}", func(w *world) {
+		r := w.replica(0)
+		w.at(30*time.Minute + 22*time.Second)
+		w.redis.Publish("solotick:{test}:events", "due") // or a pong comes at the moment of the claim
+		w.at(30*time.Minute + 30*time.Second)
+		if !r.store.Listens() {
+			t.Error("it does not rely on its subscription at rest")
+		}
+		var asked atomic.Bool
+		w.redis.Server().SetPreHook(func(p *server.Peer, command string, args ...string) bool {
+			if !strings.EqualFold(command, "EVALSHA") || !strings.Contains(strings.Join(args, " "), ":lock:rare") || asked.Swap(true) {
+				return false
+			}
+			p.Close()
+			return true
+		})
+		doubts := false // until it has asked again, and hears of its own claim
+		for time.Since(w.origin()) < 31*time.Minute+2*time.Second {
+			time.Sleep(time.Millisecond)
+			doubts = doubts || asked.Load() && !r.store.Listens()
+		}
+		if !doubts {
+			t.Error("it relies on its subscription")
+		}
+		w.at(31*time.Minute + 10*time.Second)
+		if !r.store.Listens() || len(w.started("rare")[w.origin().Add(31*time.Minute)]) != 1 {
+			t.Errorf("ten seconds later it does not, or has not fired the tick: %v", w.started("rare"))
+		}
+	})
+}
+
 func TestTheOthersAreMetOnceThoughRedisRefusesHeartbeats(t *testing.T) {
 	simulate(t, atNight, func(w *world) {
 		w.replica(0)

@@ -42,8 +42,7 @@ const punctual = 5 * time.Second
 // askAt is when a wake asks for its tick.
 func (w *wake) askAt() time.Time { return w.due.Add(-max(ahead, w.herd)) }
 
-// byHand reports whether an operator asked for this run. Then neither the table's conditions nor newer ticks are in its
-// way.
+// byHand reports whether an operator asked for this run: neither the table nor newer ticks are in its way.
 func (w *wake) byHand() bool { return w.kind == kindManual || w.kind == kindBackfill }
 
 // releaseSlot gives the wake's slot back, if it has asked for one.
@@ -117,8 +116,7 @@ func (w *wake) observe(a lock.Answer) (lost bool) {
 	return w.job.sharesTicks(w.spec) && w.job.ticks.observe(w.tick, w.member == "", a)
 }
 
-// worthUntil is the instant after which a wake is not worth firing any more: its starting deadline, or the next tick,
-// which takes its place. Zero when there is neither.
+// worthUntil is when a wake is no longer worth firing: at its deadline, or at the next tick. Zero: there is neither.
 func (w *wake) worthUntil() time.Time {
 	until, sp := w.deadline(), w.spec
 	lasting := w.claimed && (sp.Missed == config.All || sp.ConcurrencyPolicy == config.Queue ||
@@ -142,8 +140,7 @@ func (w *wake) expiresWithin(d time.Duration, c *clock) bool {
 	return !until.IsZero() && !w.spec.now(c).Add(d).Before(until)
 }
 
-// deadline is when it is too late to start a tick; zero if it never is. A tick that has run before has no deadline,
-// and neither has a manual run.
+// deadline is when it is too late to start a tick; zero = never, as if it has run before, or somebody asked for it.
 func (w *wake) deadline() time.Time {
 	switch sp := w.spec; {
 	case w.byHand() || w.kind == kindTakeover:

@@ -33,6 +33,7 @@ type Redis struct {
 	subscriber redis.UniversalClient
 	clock      redisClock
 	boot       func() time.Duration
+	Unanswered func() // called after each request without an answer; nil = nobody asks for that
 
 	ending context.Context // ends with BeginShutdown
 	end    context.CancelFunc
@@ -162,7 +163,15 @@ func (r *Redis) Subscribe(ctx context.Context) *redis.PubSub {
 // Do sends one command and waits for its answer, for about two timeouts at most and not beyond the life of ctx.
 // NeverSent and WithoutEffect tell of an error whether the command can have had, or can still have, an effect.
 func (r *Redis) Do(ctx context.Context, args ...any) (any, error) {
-	return r.batches.do(ctx, nil, args...)
+	return r.ask(ctx, nil, args...)
+}
+
+func (r *Redis) ask(ctx context.Context, sc *Script, args ...any) (any, error) {
+	reply, err := r.batches.do(ctx, sc, args...)
+	if err != nil && !Answered(err) && r.Unanswered != nil {
+		r.Unanswered()
+	}
+	return reply, err
 }
 
 // Run runs a script. If Redis does not know it, it gets the script's source.
@@ -172,7 +181,7 @@ func (r *Redis) Run(ctx context.Context, sc *Script, keys []string, args ...any)
 	for _, k := range keys {
 		cmd = append(cmd, k)
 	}
-	return r.batches.do(ctx, sc, append(cmd, args...)...)
+	return r.ask(ctx, sc, append(cmd, args...)...)
 }
 
 // Call runs a script whose answer is an array with Redis' time in milliseconds at index nowAt, and observes it.

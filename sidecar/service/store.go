@@ -34,7 +34,9 @@ func New(client redis.UniversalClient, name string, o lock.Options) (*Store, err
 	if err != nil {
 		return nil, err
 	}
-	return &Store{Locks: lock.Over(r), redis: r, state: &state{}}, nil
+	s := &Store{Locks: lock.Over(r), redis: r, state: &state{}}
+	r.Unanswered = s.Doubt
+	return s, nil
 }
 
 // Now, Reached and Steady are Redis' time as rds.Redis estimates it from the answers so far; false if there was none.
