@@ -151,7 +151,8 @@ func (p *replay) does(x model.Step) (answer string, overlapped []int) {
 		p.command("PING")
 	case model.LosesData:
 		p.deleteAll("")
-		p.call(p.scripts.register, []string{p.ledger(), p.keys.Due("j"), p.keys.History("j"), p.keys.Failures("j")}, "", farFuture)
+		p.call(p.scripts.register, []string{p.ledger(), p.keys.Due("j"), p.keys.History("j"), p.keys.Failures("j"),
+			p.keys.Prefix + "runs"}, "", farFuture)
 	case model.StepsClock:
 		p.command("PING")
 	default:

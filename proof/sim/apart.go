@@ -96,8 +96,13 @@ func (w *world) judgeGrants(a *worker, r *run) {
 		for _, next := range w.runs[a.n+1:] {
 			if next.Job == r.Job && next.Tick.Equal(r.Tick) && next.Kind != "backfill" && r.Kind != "backfill" &&
 				next.start < g.at {
-				if other, _ := w.redis.claims.of(next.ID); forgottenBy(w.claimOf(a), other, next.start) {
+				mine := w.claimOf(a)
+				if other, _ := w.redis.claims.of(next.ID); forgottenBy(mine, other, next.start) {
 					w.met["reports on attempts that a failover forgot"]++
+					continue
+				}
+				if mine.how == "lost" && g.at <= mine.settled+w.noticed() {
+					w.met["reports on attempts that Redis lost with all data, before that was noticed"]++
 					continue
 				}
 				w.violatedAt(g.at, "async: a token", r.Job,

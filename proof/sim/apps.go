@@ -40,8 +40,11 @@ func isDown(all []Downtime, place int, from, to time.Duration) bool {
 	return slices.ContainsFunc(all, func(d Downtime) bool { return d.Place == place && d.From <= to && from < d.To })
 }
 
-// answers is how long after a tick came due a replica has it whose app starts jobs, while those of others do not.
-const answers = 2 * time.Second
+// answers is how long after a tick came due a replica has it whose app starts jobs, while those of others do not: with
+// the ways of a claim, a handover, its message and a look for each replica.
+func (w *world) answers() time.Duration {
+	return 2*time.Second + 7*time.Duration(len(w.plan.Replicas))*w.plan.Far
+}
 
 // checkApps: while the apps of some replicas start nothing, the ticks are those of a replica whose app does, and soon.
 func (w *world) checkApps() {
@@ -57,7 +60,7 @@ func (w *world) checkApps() {
 			}
 			for tick := w.next(l.Job, w.began); ; tick = w.next(l.Job, tick) {
 				due, ok := w.dueAt(w.began.Add(w.dueOf(l.Job, tick)))
-				by := due + answers + 10*w.plan.Far
+				by := due + w.answers()
 				if by > min(l.to, w.plan.Lasts-time.Second) {
 					break
 				}

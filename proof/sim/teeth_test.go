@@ -367,6 +367,9 @@ var teeth = []tooth{
 	{"rest until the tick", "2: never lost", atRest, []edit{{"sidecar/look.go", "Add(-lookAhead)", "Add(PICK(time.Hour, -lookAhead))"}}},
 	{"set a timer and tell nobody", "prompt", atRest, []edit{{"sidecar/service/timer.lua", "if tonumber(at) <= now or tonumber(at) < now + 31000 and", "if tonumber(at) <= now or false and"}}},
 	{"believe a subscription that may be lost", "prompt", atRest, []edit{{"sidecar/look.go", "		l.store.Doubt()\n", "		if !BROKEN {\n			l.store.Doubt()\n		}\n"}}},
+	{"believe a subscription after a request without an answer", "prompt", atRest, []edit{
+		{"sidecar/service/store.go", "	r.Unanswered = s.Doubt\n", "	if !BROKEN {\n		r.Unanswered = s.Doubt\n	}\n"},
+	}},
 	{"let through what is due of a job whose app asks", "asks: due", asksFirst, []edit{
 		{"sidecar/fire.go", "(w.asker == nil || w.asker.waits", "(!BROKEN && w.asker == nil || w.asker != nil && w.asker.waits"},
 		{"sidecar/wake.go", "	return w.spec.executor\n", "	if BROKEN && w.spec.executor == nil {\n		return execute.Observer{}\n	}\n	return w.spec.executor\n"},
