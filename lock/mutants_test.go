@@ -473,7 +473,7 @@ var otherMutants = []mutant{
 	{"register", "after a loss of data, the ticks of a schedule that goes on begin anew", "schedule == ARGV[8] and schedule", "schedule == ARGV[8] and knew == born and schedule"},
 	{"register", "what had left goes on as if it had not", "schedule == ARGV[8] and schedule ~= 'none' then", "schedule == ARGV[8] then"},
 	{"register", "who has missed nothing says what is missing", "and known > 0 and tonumber(knew)", "and tonumber(knew)"},
-	{"register", "the keys of an old version are taken for ours", "if redis.pcall('GET', KEYS[5]) then", "if false then"},
+	{"register", "the keys of an old version are taken for ours", "if string.find((redis.pcall('GET', KEYS[5]) or {}).err or '', 'WRONGTYPE', 1, true) then", "if false then"},
 	{"register", "a history lives for ever", "ipairs({ledger, KEYS[3], KEYS[4]})", "ipairs({ledger, KEYS[4]})"},
 	{"register", "failures live for ever", "ipairs({ledger, KEYS[3], KEYS[4]})", "ipairs({ledger, KEYS[3]})"},
 	{"register", "a ledger lives for ever", "ipairs({ledger, KEYS[3], KEYS[4]})", "ipairs({KEYS[3], KEYS[4]})"},

@@ -12,7 +12,7 @@
 local ledger, due, fingerprint, knew, known = KEYS[1], KEYS[2], ARGV[1], ARGV[3] or '0', tonumber(ARGV[4] or 0)
 
 if now > tonumber(ARGV[2]) then return {now, 'STALE'} end -- this copy comes too late
-if redis.pcall('GET', KEYS[5]) then return redis.error_reply('OLDKEYS ' .. KEYS[5] .. ' is of a version before 0.1.0') end
+if string.find((redis.pcall('GET', KEYS[5]) or {}).err or '', 'WRONGTYPE', 1, true) then return redis.error_reply('OLDKEYS ' .. KEYS[5] .. ' is of a version before 0.1.0') end -- a stream
 local h = redis.call('HMGET', ledger, 'born', 'schedule', 'since', 'tick', 'late', 'gaps', 'back')
 local born, schedule, since, tick, late, gaps, back = h[1], h[2], h[3], h[4], tonumber(h[5]) or 0, h[6] or '', h[7] or 0
 
