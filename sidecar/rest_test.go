@@ -130,6 +130,22 @@ func TestAReplicaAtRestThatCannotReadHeartbeatsDoubtsItsSubscription(t *testing.
 	})
 }
 
+// No connection breaks, and no look is due before the one ahead of the tick.
+func TestALossOfAllDataAtRestCostsNoTick(t *testing.T) {
+	simulate(t, "jobs:\n  - {name: rare, schedule: '*/7 * * * *', exec: {command: [x]}}", func(w *world) {
+		for range 2 {
+			w.replica(0)
+		}
+		const tick = 3 * time.Minute // at 00:14
+		w.at(tick - 29*time.Second)
+		w.redis.FlushAll()
+		w.at(tick + 2*time.Second)
+		if s := w.started("rare")[w.origin().Add(tick)]; len(s) != 1 {
+			t.Errorf("started %+v\n%s", s, w.log())
+		}
+	})
+}
+
 // The network was away for a while, and perhaps cut the subscription, too.
 func TestAReplicaWhoseClaimHadNoAnswerDoubtsItsSubscription(t *testing.T) {
 	simulate(t, "jobs:\n  - {name: rare, schedule: '*/7 * * * *', exec: {command: [x]}}", func(w *world) {
