@@ -71,7 +71,8 @@ func (b *bench) size() (part, error) {
 	}, many, nightly)}, nil
 }
 
-// nightly measures one replica at rest, whose table has one nightly job. The sides take turns.
+// nightly measures one replica at rest, whose table has one nightly job, and then replicas with a hundred jobs each
+// minute. The sides take turns.
 func (b *bench) nightly() ([]row, error) {
 	seconds := 60
 	if b.quick {
@@ -84,7 +85,12 @@ func (b *bench) nightly() ([]row, error) {
 	if err := s.turn(b, setting{replicas: 1, jobs: table, warm: 15 * time.Second}, seconds, 1); err != nil {
 		return nil, err
 	}
+	minutely := sides{about: fmt.Sprintf("100 jobs each minute, %d replicas", replicas)}
+	if err := minutely.turn(b, setting{replicas: replicas, jobs: herd(100, 60), warm: 15 * time.Second}, seconds, 1); err != nil {
+		return nil, err
+	}
 	return []row{
+		minutely.row("CPU of a replica per minute", "ms", func(r sideRound) float64 { return 60 * r.replicaRate() }, ratioAtMost(2)),
 		s.row("CPU per minute", "ms", func(r sideRound) float64 { return 60 * r.replicaRate() }, oursAtMost(40)),
 		s.row("context switches per second", "",
 			func(r sideRound) float64 { return r.spent.switches / r.watched.Seconds() }, oursAtMost(10)),

@@ -232,9 +232,9 @@ func (w *world) claimedBeforeItsApp(l *life, tick time.Time, at time.Duration) b
 		!w.disturbedBy("stall", first.replica.place, due) && !w.disturbedBy("stall", first.replica.place, due+asked)
 }
 
-// beforeItsApp is the first claim of a new job, or of one that has come back, if a tick of the job came due before the
-// replica that made the claim, and that was there all the time, had seen its app ready: the job has not missed it. Else
-// it is nil.
+// beforeItsApp is the first claim of a new job, or of one that has come back, that won or was refused, if a tick of the
+// job came due before the replica that made the claim, and that was there all the time, had seen its app ready: the job
+// has not missed it. Else it is nil.
 func (w *world) beforeItsApp(l *life, tick time.Time) (first *ask) {
 	due := w.dueOf(l.Job, tick)
 	births := slices.Clone(w.redis.claims.births)
@@ -244,7 +244,7 @@ func (w *world) beforeItsApp(l *life, tick time.Time) (first *ask) {
 	if slices.ContainsFunc(births, func(b birth) bool {
 		first = nil
 		for _, a := range w.redis.claims.asks {
-			if a.job == l.Name && a.table && (a.code == "WON" || a.code == "QUEUED") && a.at >= b.at &&
+			if a.job == l.Name && a.table && (a.code == "WON" || a.code == "QUEUED" || a.code == "OVERLAP") && a.at >= b.at &&
 				(first == nil || a.at < first.at) {
 				first = a
 			}
