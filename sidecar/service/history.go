@@ -15,10 +15,11 @@ import (
 	"github.com/solotick/solotick/lock"
 )
 
-// historyPage is how many entries of a stream are read at once at most, and firstPage at least.
+// historyPage is how many entries of a stream are read at once at most, and firstPage at least; atOnce is of all.
 const (
 	historyPage = 500
 	firstPage   = 5
+	atOnce      = 4000
 )
 
 // Search says which entries of the history are wanted.
@@ -50,8 +51,7 @@ func (s *Store) History(ctx context.Context, job string, limit int) ([]Entry, er
 	return s.Search(ctx, Search{Jobs: []string{job}, Limit: limit})
 }
 
-// Search returns the newest entries that are wanted, the one that was settled last first. It reads on until it has
-// enough or has read all.
+// Search returns the newest entries that are wanted, the one that was settled last first.
 func (s *Store) Search(ctx context.Context, q Search) ([]Entry, error) {
 	var keys []string
 	for _, job := range append(q.all, q.Jobs...) {
@@ -105,8 +105,7 @@ func (q *Search) choose(all []*stored) (chosen []*stored, more func(than *stored
 	}
 }
 
-// HistoryBegins returns when the oldest entry of the history of a job or timer was written; zero if it has not as many
-// entries as Redis keeps, so that all are there.
+// HistoryBegins is when the oldest entry of a job's or timer's history was written; zero if none has left it.
 func (s *Store) HistoryBegins(ctx context.Context, job string) (time.Time, error) {
 	all := func(all []*stored) ([]*stored, func(*stored) bool) { return all, func(*stored) bool { return true } }
 	found, err := s.read(ctx, backwards{}, []string{s.redis.Keys.History(job)}, all)
@@ -125,15 +124,14 @@ type backwards struct {
 // stored is an entry as a stream has it.
 type stored struct {
 	Entry
-	id   [2]uint64 // its milliseconds, and its number in them
+	id   [3]uint64 // its milliseconds, its number in them, and 1 in a history: the failures may have it later
 	tick bool      // it says what became of its ticks
 }
 
 // byAge sorts entries, the newest first.
 func byAge(a, b *stored) int { return slices.Compare(b.id[:], a.id[:]) }
 
-// read reads streams from their ends, all of them in one round trip. It gives to choose what it has read so far, and
-// reads on where choose may want more.
+// read reads streams from their ends, and gives choose what it has read so far. It reads on where choose wants more.
 func (s *Store) read(ctx context.Context, b backwards, keys []string,
 	choose func([]*stored) ([]*stored, func(than *stored) bool)) (chosen []*stored, err error) {
 	last := map[string]*stored{} // nil = all of the stream was read
@@ -147,14 +145,14 @@ func (s *Store) read(ctx context.Context, b backwards, keys []string,
 		if len(open) == 0 {
 			return chosen, nil
 		}
-		asked := make([]*redis.XMessageSliceCmd, len(open))
+		asked, size := make([]*redis.XMessageSliceCmd, len(open)), min(b.size, max(atOnce/len(open), 1))
 		_, err := s.pipelined(ctx, func(pipe redis.Pipeliner) {
 			for i, key := range open {
 				from := cmp.Or(b.newest, "+")
 				if end := last[key]; end != nil {
 					from = fmt.Sprintf("(%d-%d", end.id[0], end.id[1])
 				}
-				asked[i] = pipe.XRevRangeN(ctx, key, from, cmp.Or(b.oldest, "-"), int64(b.size))
+				asked[i] = pipe.XRevRangeN(ctx, key, from, cmp.Or(b.oldest, "-"), int64(size))
 			}
 		})
 		if err != nil {
@@ -167,7 +165,7 @@ func (s *Store) read(ctx context.Context, b backwards, keys []string,
 				if err == nil { // else another version wrote it
 					all = append(all, e)
 				}
-				if n == b.size-1 {
+				if n == size-1 {
 					last[key] = e
 				}
 			}
@@ -185,11 +183,13 @@ func parseStored(key string, m redis.XMessage) (*stored, error) {
 	e, err := parseEntry(text)
 	_, job, _ := strings.Cut(key[strings.LastIndex(key, "}:")+2:], ":")
 	e.Job = cmp.Or(e.Job, job) // which a script that writes an entry does not name
-	return &stored{e, splitID(m.ID), tick}, err
+	id := splitID(m.ID)
+	id[2] = uint64(strings.Count(key, "}:history:"))
+	return &stored{e, id, tick}, err
 }
 
 // splitID reads the id of an entry: <ms>-<number>.
-func splitID(text string) (id [2]uint64) {
+func splitID(text string) (id [3]uint64) {
 	ms, number, _ := strings.Cut(text, "-")
 	id[0], _ = strconv.ParseUint(ms, 10, 64) // Redis' own words
 	id[1], _ = strconv.ParseUint(number, 10, 64)

@@ -283,6 +283,22 @@ func TestEachJobHasItsNewestRunsWhateverPushesThemBack(t *testing.T) {
 	})
 }
 
+// Redis before 7.2 has other clocks within one script.
+func TestTheCopyOfAFailureIsNotNewerThanWhatFollowedIt(t *testing.T) {
+	redisworld.InBubble(t, func(w *redisworld.World) {
+		for _, e := range []struct{ key, id, run string }{
+			{history, "999-0", "failed"}, {failures, "1000-0", "failed"}, {history, "1000-0", "after it"},
+		} {
+			text := fmt.Sprintf(`{"run":%q,"outcome":"failed","failed":true}`, e.run)
+			w.Must(w.Admin.Do(w.Context(), "xadd", e.key, e.id, "run", text).Err())
+		}
+		all, err := w.Replica("a").Service.History(w.Context(), job, 10)
+		if len(all) != 2 || all[0].Run != "after it" || err != nil {
+			w.Errorf("%+v, %v", all, err)
+		}
+	})
+}
+
 // Many jobs end in one millisecond.
 func TestWhatEndsAtTheSameTimeIsInTheSameOrderEachTime(t *testing.T) {
 	redisworld.InBubble(t, func(w *redisworld.World) {
