@@ -61,8 +61,8 @@ func longestEntry(i int) string {
 }
 
 func (b *bounds) history() {
-	for _, stream := range []string{"runs", "failures"} {
-		b.write(10_000, func(i int) []any { return []any{"xadd", boundKeys + stream, "*", "run", longestEntry(i)} })
+	for stream, entries := range map[string]int{"history:": 10_000, "failures:": 2500} {
+		b.write(entries, func(i int) []any { return []any{"xadd", boundKeys + stream + boundJob(i), "*", "run", longestEntry(i)} })
 	}
 	for _, field := range []string{"done", "scheduled", "lastMissed"} {
 		b.write(boundJobs, func(i int) []any { return []any{"hset", boundKeys + "job:" + boundJob(i), field, longestEntry(i)} })
@@ -159,7 +159,7 @@ func TestAReplicaAtItsBoundsStaysWithinTheManifestsMemory(t *testing.T) {
 	reads := []string{"/v1/status", "/v1/runs?each=1000", "/v1/runs?limit=1000", "/v1/replicas", "/v1/jobs/job1/ticks/now", "/v1/events?limit=1000"}
 	for _, path := range reads {
 		if code, text := get(api, path); code != http.StatusOK || len(text) > 5<<20 {
-			t.Errorf("%s: %d, %d bytes", path, code, len(text))
+			t.Errorf("%s: %d, %d bytes: %.100s", path, code, len(text), text)
 		}
 	}
 	var answered atomic.Int32

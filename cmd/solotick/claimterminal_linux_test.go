@@ -56,7 +56,7 @@ func TestACommandReadsFromTheTerminal(t *testing.T) {
 	}
 	f = &fakeReplica{}
 	claim = f.command(t, "sh", "-c", "echo ready; read x; echo got $x; read x")
-	if seen := onTerminalOf(t, claim, "ready", "\x1aone\n", "got one", "\x03"); !strings.Contains(seen, "got one\r\n") || claim.ProcessState.ExitCode() != 130 || f.last() != `finish {"detail":"killed by SIGINT","outcome":"failed"}` {
+	if seen := onTerminalOf(t, claim, "ready", "\x1aone\n", "got one\r\n", "\x03"); !strings.Contains(seen, "got one\r\n") || claim.ProcessState.ExitCode() != 130 || f.last() != `finish {"detail":"killed by SIGINT","outcome":"failed"}` {
 		t.Errorf("%d %q %q", claim.ProcessState.ExitCode(), seen, f.seen)
 	}
 }
