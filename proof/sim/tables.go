@@ -222,9 +222,13 @@ const settling = 2 * time.Second
 // lives of a job, in order.
 func (w *world) lives(name string) []life {
 	var all []life
-	ticks := "" // of the version before, and what becomes of them
+	ticks, everywhere := "", false // of the version before, and what becomes of them
 	for n, v := range w.plan.versions {
-		c, absent := row(w.tables[n], name), ticks == ""
+		c, absent, knew := row(w.tables[n], name), ticks == "", w.plan.Settles
+		if everywhere { // a limit: each replica that comes from there settles the ticks before
+			knew = w.lastToTell(name, v.at)
+		}
+		everywhere = c != nil && c.Guarantee == config.EveryReplica
 		switch {
 		case c != nil && w.ways(c) == ticks:
 			all[len(all)-1].Job = c
@@ -240,11 +244,22 @@ func (w *world) lives(name string) []life {
 		l := life{Job: c, from: w.plan.Settles, to: w.plan.Lasts}
 		if n > 0 {
 			l.back = absent
-			l.from = max(v.at+slowest, w.lastToSwap(n)) + settling
+			l.from = max(v.at+slowest, w.lastToSwap(n), knew) + settling
 		}
 		all = append(all, l)
 	}
 	return slices.DeleteFunc(all, func(l life) bool { return l.from >= l.to })
+}
+
+// lastToTell is when the last replica that was there at a time told Redis of a job after it.
+func (w *world) lastToTell(job string, after time.Duration) (at time.Duration) {
+	for _, r := range w.replicas {
+		i := slices.IndexFunc(w.redis.claims.told, func(t introduced) bool { return t.replica == r && t.job == job && t.at >= after })
+		if r.began <= after && i >= 0 {
+			at = max(at, w.redis.claims.told[i].at)
+		}
+	}
+	return at
 }
 
 // lastToSwap is when the last replica put a version or a newer one in force: one that stands still does so later, and
