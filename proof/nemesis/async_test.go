@@ -76,6 +76,26 @@ func TestARestartInPlaceDoesNotEndARunThatItsAppMayEnd(t *testing.T) {
 	}
 }
 
+// The kernel of a process that was killed while it was cut off sends its renewal once more.
+func TestARenewalOfTheDeadMayArriveWhenTheirWayIsOpen(t *testing.T) {
+	long := onceAsync
+	long.every, long.take, long.beat, long.ttl = 20*time.Second, 10*time.Second, longBeat, longLease
+	for _, c := range []struct {
+		killed, reaped float64
+		want           []string
+	}{
+		{7.79, 19.5, nil}, {7.79, 30, []string{"taken over late"}}, {9, 19.5, []string{"taken over late"}},
+	} {
+		s := newScene(long)
+		s.to = at(0)
+		q := s.cutOff(0, .008, 7.01, c.reaped)
+		q.Work.Heartbeat = longBeat
+		s.strike(cut, "r1", .026, 7.8)
+		s.strike(crashed, "r1", c.killed, 12)
+		s.judged(t, c.want...)
+	}
+}
+
 func TestAReplicaThatGoesOnFindsItsAppSilent(t *testing.T) {
 	for _, h := range []harm{stopped, cut} {
 		s := newScene(onceAsync)

@@ -123,11 +123,24 @@ func (c *court) takenOver(r *run) {
 	c.of(c.record.classAt(death)).takeovers++
 	switch {
 	case c.memory != keepsAll: // how long clients take to find another master is not in the record
-	case c.late(death, reaped):
+	case c.late(c.renewed(r, death), reaped):
 		c.find("taken over late", r)
 	case c.lateInPlace(r, death, reaped):
 		c.find("taken over late in its place", r)
 	}
+}
+
+// renewed is when the lease of a run may have been renewed last, after a death: what a replica had sent that was killed
+// while it was cut off is sent on once its way is open, by its kernel, after as long again at most.
+func (c *court) renewed(r *run, death time.Time) time.Time {
+	for _, s := range c.record.on(r.replica, death, death) {
+		if s.harm == cut && slices.ContainsFunc(c.record.on(r.replica, s.from, s.to), func(k strike) bool {
+			return k.harm.kills() && k.from.After(s.from)
+		}) {
+			return s.to.Add(s.to.Sub(s.from))
+		}
+	}
+	return death
 }
 
 // lateInPlace reports whether a run was left to another replica, or to its lease, although the next process of its
