@@ -130,12 +130,12 @@ func (c *court) takenOver(r *run) {
 	}
 }
 
-// renewed is when the lease of a run may have been renewed last, after a death: what a replica had sent that was killed
-// while it was cut off is sent on once its way is open, by its kernel, after as long again at most.
+// renewed is when the lease of a run may have been renewed last, after a death: if a replica was killed just before its
+// way was open again, its kernel sends on what it had sent while it was cut off, after as long again at most.
 func (c *court) renewed(r *run, death time.Time) time.Time {
 	for _, s := range c.record.on(r.replica, death, death) {
 		if s.harm == cut && slices.ContainsFunc(c.record.on(r.replica, s.from, s.to), func(k strike) bool {
-			return k.harm.kills() && k.from.After(s.from)
+			return k.harm == crashed && k.from.After(s.to.Add(-edge))
 		}) {
 			return s.to.Add(s.to.Sub(s.from))
 		}
