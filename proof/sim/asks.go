@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/callback"
 	"github.com/solotick/solotick/sidecar/execute"
 	"github.com/solotick/solotick/sidecar/view"
@@ -353,9 +354,10 @@ func (q *asking) Execute(ctx context.Context, r execute.Run, async *config.Async
 func (q *asking) begins(r execute.Run) int {
 	w, p := q.replica.world, q.replica
 	n := w.started(p, r)
+	cl, _ := w.redis.claims.of(r.ID) // the job may have left the table since
 	w.mu.Lock()
 	q.run, q.given = r, true
-	w.runs[n].asked, w.runs[n].stands, w.runs[n].lease = true, p.stall.stands(), leaseIn(p.sidecar.Table(), r.Job)
+	w.runs[n].asked, w.runs[n].stands, w.runs[n].lease = true, p.stall.stands(), cl.policy == string(lock.HeldByOne)
 	left := q.left
 	w.mu.Unlock()
 	if left != 0 && left < w.now() {
