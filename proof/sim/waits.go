@@ -217,7 +217,10 @@ func (c *claims) besideHand(q *call, cl *claim) {
 }
 
 // standing is what the ledger said of how a job stands, when a run last ended.
-type standing struct{ lastSuccess int64 }
+type standing struct {
+	lastSuccess int64
+	at          time.Duration
+}
 
 // judgeStanding: what somebody asked for changes how the job stands only as far as its tick tells. The store is not
 // locked, the claims are.
@@ -235,11 +238,11 @@ func (c *claims) judgeStanding(q *call, cl *claim) {
 			c.world.violated("by hand", cl.job, "the ledger has %s = %d, which is no tick of the schedule", field, n)
 		}
 	}
-	before, last := c.stands[cl.job].lastSuccess, read("lastSuccess")
-	c.stands[cl.job] = standing{last}
-	if cl.isByHand() && last > max(before, cl.tick.UnixMilli()) {
+	before, last := c.stands[cl.job], read("lastSuccess")
+	c.stands[cl.job] = standing{last, c.world.now()}
+	if cl.isByHand() && last > max(before.lastSuccess, cl.tick.UnixMilli()) && !c.forgot(before.at) {
 		c.world.violated("by hand", cl.job, "the run of tick %s that was asked for made the last success %s, after %s",
-			stamp(cl.tick), stamp(time.UnixMilli(last)), stamp(time.UnixMilli(before)))
+			stamp(cl.tick), stamp(time.UnixMilli(last)), stamp(time.UnixMilli(before.lastSuccess)))
 	}
 }
 
