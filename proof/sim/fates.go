@@ -202,7 +202,7 @@ func runs(w *world) (all []fate) {
 		}
 		fired := fires[ofTick{c.job, c.tick.UnixMilli()}]
 		switch {
-		case c.kind == "takeover" && (fired || !neverRuns && (c.how != "handover" || !dropped())):
+		case c.kind == "takeover" && (fired || !neverRuns && (c.how != "handover" && c.how != "reap" || !dropped())):
 			// the tick had its fate by the run before
 		case neverRuns, c.kind == "takeover", c.how == "reap" && !c.back && !w.ranAgain(c), c.how == "reap" && c.back && dropped():
 			all = append(all, fate{c.job, notStarted, c.tick, c.settled, c.how})

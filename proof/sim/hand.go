@@ -1,8 +1,11 @@
 package sim
 
-import "slices"
+import (
+	"slices"
+	"time"
 
-import "time"
+	"github.com/solotick/solotick/config"
+)
 
 // checkAttempts: no two starts for a tick have the same number.
 func (w *world) checkAttempts() {
@@ -63,7 +66,10 @@ func (w *world) toldAgain(c claim) bool {
 	}
 	for _, a := range w.redis.claims.asks {
 		if a.job == c.job && a.at > back && (a.table && a.tick.Equal(c.tick) && a.settles() || a.lists(c.tick)) {
-			ends := c.replica.endsAt()
+			ends, now := c.replica.endsAt(), row(w.tableOf(c.replica, a.at), c.job)
+			if now != nil && now.Guarantee == config.AtLeastOnce {
+				return false // it may run again by now
+			}
 			return a.at > back+2500*time.Millisecond && !c.replica.isDead() && (ends == 0 || ends > a.at) &&
 				!w.disturbed(c.replica.place, back, a.at, failsOver, comesBackOlder)
 		}
