@@ -16,11 +16,11 @@ func (f *firer) fireOf(w *wake) func(*wake) skip {
 	return f.fireHere
 }
 
-// fireHere is fire for a job that every replica runs. No claim protects its tick and no lease its run: it passes the
-// gate, has its attempts, and stands in the history.
+// fireHere is fire for a job that every replica runs, without a claim of the tick and a lease of the run.
 func (f *firer) fireHere(w *wake) skip {
 	defer w.releaseSlot(f.slots)
-	if !f.clock.sleep(f.accepting, w.askAt()) {
+	// A pause may be over when the tick comes due.
+	if !f.clock.sleep(f.accepting, w.askAt()) || w.isPaused() && !f.clock.sleep(f.accepting, w.due) {
 		return f.record.skipped(w, skip{reason: draining})
 	}
 	for began := false; !began; began = w.startUnclaimed() {

@@ -33,6 +33,25 @@ func (w *world) beat(name string) service.Replica {
 	return found
 }
 
+// The replicas wake a moment ahead of the tick.
+func TestATickOfEveryReplicaIsNotPausedByAPauseThatIsOverByThen(t *testing.T) {
+	simulate(t, everywhere, func(w *world) {
+		w.replica(time.Second)
+		w.replica(time.Second)
+		w.at(30 * time.Second)
+		w.operator(func(s *service.Store) { w.must(s.Pause(w.t.Context(), "minute", "incident", time.Time{})) })
+		w.at(2*time.Minute - ahead/2)
+		w.operator(func(s *service.Store) {
+			_, err := s.Resume(w.t.Context(), "minute")
+			w.must(err)
+		})
+		w.at(2*time.Minute + time.Second)
+		if before, n := len(w.started("minute")[w.origin().Add(time.Minute)]), len(w.started("minute")[w.origin().Add(2*time.Minute)]); before != 0 || n != 2 {
+			t.Errorf("started %d times in the pause, and %d times after it\n%s", before, n, w.log())
+		}
+	})
+}
+
 func TestHowAJobFaredOnEachReplicaIsTold(t *testing.T) {
 	simulate(t, everywhere, func(w *world) {
 		w.replica(time.Second, func(r *replica) {
