@@ -357,7 +357,8 @@ func (q *asking) begins(r execute.Run) int {
 	cl, _ := w.redis.claims.of(r.ID) // the job may have left the table since
 	w.mu.Lock()
 	q.run, q.given = r, true
-	w.runs[n].asked, w.runs[n].stands, w.runs[n].lease = true, p.stall.stands(), cl.policy == string(lock.HeldByOne)
+	w.runs[n].asked, w.runs[n].stands = true, p.stall.stands()
+	w.runs[n].lease = leaseIn(p.sidecar.Table(), r.Job) || cl.policy == string(lock.HeldByOne)
 	left := q.left
 	w.mu.Unlock()
 	if left != 0 && left < w.now() {
