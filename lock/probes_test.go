@@ -201,7 +201,8 @@ func (p *prober) probeLedger() {
 	old := p.keys.Prefix + "runs"
 	p.do("XADD", old, "*", "run", "r")
 	err := p.rdb.EvalSha(context.Background(), p.scripts.register.SHA, p.registerKeys(), "d", farFuture).Err()
-	p.demand(err != nil && err.Error() == "OLDKEYS "+old+" is of a version before 0.1.0" && p.field("schedule") == "c", "beside old keys: %v", err)
+	p.demand(err != nil && err.Error() == "OLDKEYS "+old+" is of a version before 0.1.0" && p.field("schedule") == "c",
+		"beside old keys: %v", err)
 	p.do("DEL", old)
 }
 

@@ -46,7 +46,8 @@ func TestATickOfEveryReplicaIsNotPausedByAPauseThatIsOverByThen(t *testing.T) {
 			w.must(err)
 		})
 		w.at(2*time.Minute + time.Second)
-		if before, n := len(w.started("minute")[w.origin().Add(time.Minute)]), len(w.started("minute")[w.origin().Add(2*time.Minute)]); before != 0 || n != 2 {
+		starts := func(at time.Duration) int { return len(w.started("minute")[w.origin().Add(at)]) }
+		if before, n := starts(time.Minute), starts(2*time.Minute); before != 0 || n != 2 {
 			t.Errorf("started %d times in the pause, and %d times after it\n%s", before, n, w.log())
 		}
 	})

@@ -408,7 +408,8 @@ func (w *world) checkResumed() {
 		claimed := func(c *claim) bool { return c.job == h.job && c.tick.Equal(tick) }
 		settled := func(a *ask) bool { return a.job == h.job && a.tick.Equal(tick) && a.settles() }
 		started := func(r *run) bool { return r.Job == h.job && r.Tick.Equal(tick) } // on every replica, without a claim
-		if !slices.ContainsFunc(w.redis.claims.all, claimed) && !slices.ContainsFunc(w.runs, started) && !slices.ContainsFunc(w.redis.claims.asks, settled) {
+		if !slices.ContainsFunc(w.redis.claims.all, claimed) && !slices.ContainsFunc(w.runs, started) &&
+			!slices.ContainsFunc(w.redis.claims.asks, settled) {
 			w.violatedAt(due, "2: never lost", h.job,
 				"the job was resumed at %s, and tick %s, which came due at %s, was not claimed", h.to, stamp(tick), due)
 		}
