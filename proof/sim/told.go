@@ -63,6 +63,7 @@ type turn struct {
 	at, heard     time.Duration // heard: when the replica read of it; 0 = never
 	replica       *replica
 	outcome       string // of the run, that was settled then
+	anew          bool   // the replica asked once more, after all it had read: the answer to another of its batch was lost
 }
 
 // event is what people are told of it; "" = nothing.
@@ -83,9 +84,11 @@ func (c *claims) turned(q *call, cl *claim) {
 	}
 	before, _ := strconv.Atoi(q.reply[answerBefore])
 	after, _ := strconv.Atoi(q.reply[answerAfter])
-	if before == after || slices.ContainsFunc(c.turns, func(t *turn) bool {
-		return t.run == cl && t.verb == q.args[argVerb]
-	}) {
+	i := slices.IndexFunc(c.turns, func(t *turn) bool { return t.run == cl && t.verb == q.args[argVerb] })
+	if i >= 0 && c.world.plan.DeafReaps > 0 && c.turns[i].replica == q.replica {
+		c.turns[i].anew = true
+	}
+	if i >= 0 || before == after {
 		return
 	}
 	for i := len(c.turns) - 1; i >= 0 && after > before && len(c.oblivions) == 0; i-- {
@@ -214,7 +217,7 @@ func (w *world) checkTurns() {
 		n := len(w.saidOf(c.run, string(event), true))
 		_, has := w.hasSince(t.replica, c.job, t.at)
 		// Redis has forgotten the row when it is asked again, as by a replica that had given up before it heard
-		again := t.heard == 0 || w.disturbed(t.replica.place, t.at, t.heard)
+		again := t.heard == 0 || t.anew || w.disturbed(t.replica.place, t.at, t.heard)
 		newer := slices.ContainsFunc(w.redis.claims.all, func(o *claim) bool {
 			return o.job == c.job && o != c && o.settled >= t.at && (again || o.settled <= t.heard)
 		})
