@@ -263,9 +263,15 @@ func beginsAfterTheFirstHeartbeat(c *caller) {
 }
 
 func doesNotBeginWithoutLeave(c *caller) {
-	for key, status := range map[string]int{"over": http.StatusGone, "unknown": http.StatusNotFound, "unsure": http.StatusServiceUnavailable, "silent": cut} {
-		a := c.newAPI(always(status), always(http.StatusGone))
-		c.wants(http.StatusAccepted, key, "", key, 1, a.callback("3")...)
+	answers := map[string]int{"over": http.StatusGone, "unknown": http.StatusNotFound, "unsure": http.StatusServiceUnavailable,
+		"silent": cut}
+	apis := map[string]*api{}
+	for key, status := range answers {
+		apis[key] = c.newAPI(always(status), always(http.StatusGone))
+		c.wants(http.StatusAccepted, key, "", key, 1, apis[key].callback("9")...)
+	}
+	for key, status := range answers {
+		a := apis[key]
 		if status == http.StatusGone || status == http.StatusNotFound {
 			a.interrupted(c, fmt.Sprintf("a heartbeat was answered %d", status))
 			if n := a.beats.Load(); n != 1 {
@@ -287,24 +293,23 @@ func doesNotBeginWithoutLeave(c *caller) {
 	c.wants(http.StatusBadRequest, "no heartbeat", "", "x", 1, a.callback("x")...)
 }
 
-// stopsByItsOwnClock: it may work for 9 s from when it sent the first heartbeat. The answer comes late, and the next
-// ones never. Beside it works one that sent its first heartbeat later, and got its answer sooner. That one may work for
+// stopsByItsOwnClock: it may work for 21 s from when it sent the first heartbeat. The answer comes late, the next one
+// never, and no other one lets it work on. Beside it works one that sent its first heartbeat later, and got its answer sooner. That one may work for
 // longer.
 func stopsByItsOwnClock(c *caller) {
-	const heartbeat, late = 9 * time.Second, 1500 * time.Millisecond
+	const heartbeat, late = 21 * time.Second, 3 * time.Second
 	reports := make(chan string, 10)
 	begin := func(c *caller, first func()) *api {
 		a := c.newAPI(func(n int) int {
-			if n > 1 {
-				return hangs
+			if n == 1 {
+				first()
 			}
-			first()
-			return http.StatusOK
+			return []int{http.StatusOK, hangs, http.StatusServiceUnavailable}[min(n, 3)-1]
 		}, func(int) int {
 			reports <- c.job
 			return http.StatusGone
 		})
-		c.wants(http.StatusAccepted, "a call", "take=600000", "k", 1, a.callback("9")...)
+		c.wants(http.StatusAccepted, "a call", "take=600000", "k", 1, a.callback("21")...)
 		return a
 	}
 	sent := make(chan time.Time, 1)

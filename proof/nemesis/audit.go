@@ -67,14 +67,14 @@ func (h *hour) account(to time.Time) sheet {
 	h.t.Logf("\n%s\nticks %d, fates %d, right %d", table, sum.ticks, sum.fates, sum.right)
 	h.explain(t, v)
 	if sum.counted != sum.fates+sum.again+sum.stray {
-		h.t.Errorf("%d fates are counted, and the ticks have %d", sum.counted, sum.fates+sum.again+sum.stray)
+		h.wrong("%d fates are counted, and the ticks have %d", sum.counted, sum.fates+sum.again+sum.stray)
 	}
 	if sum.emptied > 2*len(h.plans) || sum.again > len(h.plans) || sum.reloaded > 2*len(h.plans) {
-		h.t.Error("too many ticks are excused")
+		h.wrong("too many ticks are excused")
 	}
 	for _, name := range []string{succeeded, failed, timedOut, declined, interrupted, overlapped, missed, paused} {
 		if sum.byName[name] == 0 {
-			h.t.Errorf("this hour shows nothing of the fate %s", name)
+			h.wrong("this hour shows nothing of the fate %s", name)
 		}
 	}
 	return sum

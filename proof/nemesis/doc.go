@@ -56,8 +56,9 @@
 //
 // Replicas that get no time on a busy machine are late, and so is all that the judge measures. A pulse in each world
 // measures how late a process is woken up and answered (pulse.go). If it was late near a tick, the test reports a late
-// start or takeover there and does not fail, for one of a hundred ticks at most. It always fails for two runs of a
-// tick, tokens that do not grow, two apps at work, and wrong fates.
+// start or takeover there and does not fail, for one of a hundred ticks at most. If the machine stood still for more
+// than a hundredth of the time, a world with any other finding counts as not run, which fails the test only in CI. The
+// test always fails for two runs of a tick, tokens that do not grow, and two apps at work.
 //
 // At the end it is asked of each tick that Redis knew the job for whether Redis keeps one fate of it (fates.go): that
 // of its last run, as the app, the history and the strikes tell it, or that of a row of ticks without a run, which were

@@ -130,7 +130,8 @@ func newHour(t testing.TB, binary string, length time.Duration) *hour {
 	h.keep("first.yaml")
 	h.start(h.replicas...)
 	if late := time.Since(h.moment(1)); late > 0 {
-		t.Fatalf("the replicas were ready %s too late for the script", late)
+		h.wrong("the replicas were ready %s too late for the script", late)
+		t.SkipNow()
 	}
 	return h
 }
@@ -240,7 +241,7 @@ func (h *hour) play() (to time.Time) {
 	left, err := leftovers(ctx, h.store.client(), to)
 	h.check(err)
 	for _, l := range left {
-		h.t.Errorf("left behind in Redis: %s", l)
+		h.wrong("left behind in Redis: %s", l)
 	}
 	for _, odd := range h.app.Odd() {
 		h.t.Error(odd)
@@ -601,7 +602,7 @@ func (h *hour) why(job string, tick time.Time, fate string, words ...string) (w 
 	})
 	h.t.Logf("solotick why %s %s\n  %s", job, stamp(tick), w.Text)
 	if missing != "" {
-		h.t.Errorf("why %s %s: %s: %s: %s", job, stamp(tick), w.Fate, w.Text, missing)
+		h.wrong("why %s %s: %s: %s: %s", job, stamp(tick), w.Fate, w.Text, missing)
 	}
 	return w
 }
@@ -613,7 +614,7 @@ func (h *hour) gives(told because, ends time.Time, reason string) {
 	h.t.Helper()
 	if told.Last.Add(time.Second).Before(ends) && strings.Contains(told.Text, "skipped it") &&
 		!strings.Contains(told.Text, reason) {
-		h.t.Errorf("it does not say %q: %s", reason, told.Text)
+		h.wrong("it does not say %q: %s", reason, told.Text)
 	}
 }
 

@@ -101,7 +101,7 @@ func crowd(t *testing.T, binary string) *verdict {
 	v := w.populate().attack(*length*2/3, *seed, class{"full replica killed", killHolders}, class{"full replica stopped", stopHolders},
 		class{"full replicas' apps refuse", refuse})
 	if sum := total(v.rows("")); sum.fired == 0 || sum.takeovers == 0 || sum.handovers == 0 {
-		t.Errorf("this run shows nothing of slots: %d ticks fired, %d takeovers, %d handovers", sum.fired, sum.takeovers, sum.handovers)
+		w.wrong("this run shows nothing of slots: %d ticks fired, %d takeovers, %d handovers", sum.fired, sum.takeovers, sum.handovers)
 	}
 	return v
 }
@@ -179,19 +179,19 @@ func surround(t *testing.T, binary string) *verdict {
 	}
 	v := w.attack(*length, *seed, classes...)
 	if sum := total(v.rows("")); sum.fired == 0 || sum.takeovers == 0 || sum.handovers == 0 || sum.late == 0 || sum.drained == 0 {
-		t.Errorf("this run shows nothing: %d ticks fired, %d late, %d takeovers, %d handovers, %d runs on a replica that drained", sum.fired,
+		w.wrong("this run shows nothing: %d ticks fired, %d late, %d takeovers, %d handovers, %d runs on a replica that drained", sum.fired,
 			sum.late, sum.takeovers, sum.handovers, sum.drained)
 	}
 	if sum := total(v.rows("")); sum.stops == 0 || sum.reports == 0 {
-		t.Errorf("this run shows nothing of async: apps worked %d times, had to stop %d times, and reported %d successes", sum.works, sum.stops, sum.reports)
+		w.wrong("this run shows nothing of async: apps worked %d times, had to stop %d times, and reported %d successes", sum.works, sum.stops, sum.reports)
 	}
 	if sum := total(v.rows("")); sum.given == 0 || sum.held == 0 || sum.unasked == 0 || sum.died == 0 {
-		t.Errorf("this run shows nothing of claims: %d ticks given, %d leases held, %d ticks not asked for, %d deaths",
+		w.wrong("this run shows nothing of claims: %d ticks given, %d leases held, %d ticks not asked for, %d deaths",
 			sum.given, sum.held, sum.unasked, sum.died)
 	}
 	for _, fate := range []string{succeeded, overlapped, missed, interrupted} {
 		if v.fates.byName[fate] == 0 {
-			t.Errorf("this run shows nothing of fates: no tick is %s", fate)
+			w.wrong("this run shows nothing of fates: no tick is %s", fate)
 		}
 	}
 	return v
@@ -214,17 +214,17 @@ func repeat(t *testing.T, binary string) (*verdict, times) {
 	var sum times
 	for _, d := range w.operator.dockets(t, w.attacked) {
 		a := d.judge(func(what string, tick time.Time) {
-			t.Errorf("%s: %s%s %s (%s)", what, timerPrefix, d.id, stamp(tick), w.record.classAt(tick))
+			w.forbids(what)("%s: %s%s %s (%s)", what, timerPrefix, d.id, stamp(tick), w.record.classAt(tick))
 			t.Log(d.story(tick))
 		})
 		t.Logf("%s: %+v", d.id, a)
 		sum.add(a)
 	}
 	if sum.started == 0 || sum.overlapped == 0 || sum.orders < 3*len(manySeries) {
-		t.Errorf("this run shows nothing of timers that repeat: %+v", sum)
+		w.wrong("this run shows nothing of timers that repeat: %+v", sum)
 	}
 	if most := max(20, sum.times/5); sum.takenBack > most {
-		t.Errorf("%d of %d times are taken back, want %d at most", sum.takenBack, sum.times, most)
+		w.wrong("%d of %d times are taken back, want %d at most", sum.takenBack, sum.times, most)
 	}
 	return v, sum
 }

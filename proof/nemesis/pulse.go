@@ -129,6 +129,20 @@ func (w *world) late(r *record, f finding) (stood time.Duration, late bool) {
 	return stood, stood > 0
 }
 
+// maxStill is the share of its time that a machine may stand still if all is to be judged.
+const maxStill = 0.01
+
+// busy reports whether the machine did not keep time.
+func (r *record) busy() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var sum time.Duration
+	for _, s := range r.stills {
+		sum += s.to.Sub(s.from) - pace
+	}
+	return sum.Seconds() > maxStill*time.Since(r.began).Seconds()
+}
+
 // figuresOfTime says how well the machine kept time.
 func (r *record) figuresOfTime() string {
 	r.mu.Lock()

@@ -49,6 +49,7 @@ type record struct {
 	mu      sync.Mutex
 	strikes []strike
 	phases  []phase
+	began   time.Time
 	stills  []span // in which the machine did not keep time
 }
 

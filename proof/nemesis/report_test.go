@@ -1,6 +1,7 @@
 package nemesis
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -18,5 +19,32 @@ func TestFiguresEndWithTheSumAndTheSlowest(t *testing.T) {
 	want := strings.Fields("all 2 21 12 5 11 4 3 6 7 8 9 3s 10 2ms 12 13 14 15 16 17 18 19 20 21")
 	if last := strings.Fields(got[len(got)-1]); strings.Join(last, " ") != strings.Join(want, " ") {
 		t.Errorf("the last line is %q, want %q", last, want)
+	}
+}
+
+// said is a test that fails nobody, and keeps what would.
+type said struct {
+	testing.TB
+	wrong []string
+}
+
+func (s *said) Errorf(format string, args ...any) {
+	s.wrong = append(s.wrong, fmt.Sprintf(format, args...))
+}
+
+func TestOnAMachineThatDoesNotKeepTimeOnlyWhatIsUnsafeFails(t *testing.T) {
+	began := time.Now().Add(-time.Minute)
+	for still, want := range map[time.Duration]int{0: 3, 700 * time.Millisecond: 2} {
+		said := &said{TB: t}
+		r := &record{began: began, stills: []span{{from: began, to: began.Add(pace + still)}}}
+		w := &world{t: said, jobs: []job{brief}, record: r}
+		w.explain(trial{record: r}, &verdict{byClass: map[string]*tally{}, findings: []finding{
+			{what: "its end was not recorded", job: brief.name, tick: at(1)},
+			{what: "double", job: brief.name, tick: at(2)},
+			{what: "two apps at work", job: brief.name, tick: at(3)},
+		}})
+		if len(said.wrong) != want || w.unjudged != 3-want {
+			t.Errorf("still for %s: %d are not judged, and it fails with %q", still, w.unjudged, said.wrong)
+		}
 	}
 }

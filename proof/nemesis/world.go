@@ -44,6 +44,7 @@ type world struct {
 	series   []series
 	operator *operator // sets them; nil = there are none
 	attacked time.Time // until then
+	unjudged int       // findings on a machine that does not keep time
 }
 
 // store is the Redis of a world.
@@ -83,8 +84,9 @@ func (w *world) populate() *world {
 // prepare makes a world whose replicas have not been started yet.
 func prepare(t testing.TB, binary string, jobs []job, s store, m memory, paths ...path) *world {
 	t.Helper()
-	w := &world{t: t, dir: t.ArtifactDir(), binary: binary, jobs: jobs, record: &record{}, store: s, memory: m}
+	w := &world{t: t, dir: t.ArtifactDir(), binary: binary, jobs: jobs, record: &record{began: time.Now()}, store: s, memory: m}
 	w.table = w.tableOfJobs
+	t.Cleanup(w.needsTime)
 	pulse(t, w.record.still)
 	var err error
 	if w.app, err = rig.StartApp(); err != nil {
@@ -214,7 +216,7 @@ func (w *world) attack(length time.Duration, seed uint64, classes ...class) *ver
 		w.t.Fatal(err)
 	}
 	for _, l := range left {
-		w.t.Errorf("left behind in Redis: %s", l)
+		w.wrong("left behind in Redis: %s", l)
 	}
 	kept, err := ledgers(ctx, w.store.client(), w.jobs)
 	if err != nil {
