@@ -84,7 +84,8 @@ func (w *world) populate() *world {
 // prepare makes a world whose replicas have not been started yet.
 func prepare(t testing.TB, binary string, jobs []job, s store, m memory, paths ...path) *world {
 	t.Helper()
-	w := &world{t: t, dir: t.ArtifactDir(), binary: binary, jobs: jobs, record: &record{began: time.Now()}, store: s, memory: m}
+	w := &world{t: t, dir: t.ArtifactDir(), binary: binary, jobs: jobs, store: s, memory: m}
+	w.record = &record{began: time.Now()}
 	w.table = w.tableOfJobs
 	t.Cleanup(w.needsTime)
 	pulse(t, w.record.still)

@@ -265,7 +265,7 @@ func (w *world) checkMetrics() {
 		for _, k := range slices.SortedFunc(maps.Keys(want), func(a, b [3]string) int {
 			return slices.Compare(a[:], b[:])
 		}) {
-			// what has left is counted from nothing when it is back
+			// what was not in the table is counted from nothing when it is back
 			if got[k] != want[k] && (!r.left[k[1]] || got[k] > want[k]) {
 				w.violated("5: never silently", k[1], "%s counts %s %s as %v, and its log has %v",
 					r.process, k[0], k[2], got[k], want[k])

@@ -54,7 +54,7 @@ func (c *claims) cancel(q *call, code string) {
 const cancelWithin = 2 * time.Second
 
 // checkCancelled: the tick of a cancelled run is not run again, and a run whose replica and Redis are well ends at
-// once.
+// once. A tick of the schedule that waited for the end of a run by hand is one of its own.
 func (w *world) checkCancelled() {
 	for _, c := range w.redis.claims.all {
 		if c.cancelled == 0 || w.lostAllBetween(c.won, w.plan.Lasts) {
@@ -68,7 +68,7 @@ func (w *world) checkCancelled() {
 		w.judgeCancelled(c)
 		for _, n := range w.redis.claims.all {
 			if n.job == c.job && n.tick.Equal(c.tick) && n.won > c.cancelled &&
-				(!c.isByHand() && !n.isByHand() || n.parent == c.run) && !w.redis.claims.forgot(c.won) {
+				c.isByHand() == n.isByHand() && (!c.isByHand() || n.parent == c.run) && !w.redis.claims.forgot(c.won) {
 				w.violatedAt(n.won, "cancelled", c.job, "the run of tick %s was cancelled at %s, ended by %s, "+
 					"and was claimed again at %s (%s)", stamp(c.tick), c.cancelled, c.how, n.won, n.kind)
 			}

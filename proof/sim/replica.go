@@ -47,7 +47,7 @@ type replica struct {
 
 	sidecar *sidecar.Sidecar
 	version int             // of the table that it began with
-	left    map[string]bool // jobs that left its table at some time
+	left    map[string]bool // jobs that its table lacked at some time
 
 	mu       sync.Mutex
 	skew     time.Duration
@@ -72,6 +72,13 @@ func (w *world) startAt(place int, where string) error {
 	r := &replica{world: w, place: place, process: fmt.Sprintf("r%d.%d", place+1, n), name: fmt.Sprintf("r%d", place+1),
 		registry: prometheus.NewRegistry(), skew: p.Skew, began: w.now(), done: make(chan struct{}),
 		ended: make(chan struct{}), dice: w.dice, left: map[string]bool{}}
+	for _, t := range w.tables {
+		for _, j := range t.Jobs {
+			if row(w.tables[v], j.Name) == nil {
+				r.left[j.Name] = true
+			}
+		}
+	}
 	r.key, r.version, r.callbacks = text(r.process), v, callback.New(r.name+":9748")
 	r.client = lock.NewClient(redis.UniversalOptions{Addrs: []string{"redis:6379"}, Dialer: w.network.dialer(r)}, 0)
 	store, err := service.New(r.client, serviceName, lock.Options{History: keepAll, WaitReplicas: w.plan.Confirms,

@@ -63,7 +63,7 @@ type turn struct {
 	at, heard     time.Duration // heard: when the replica read of it; 0 = never
 	replica       *replica
 	outcome       string // of the run, that was settled then
-	anew          bool   // the replica asked once more, after all it had read: the answer to another of its batch was lost
+	anew          bool   // the replica asked once more, after all it had read: another answer of its batch was lost
 }
 
 // event is what people are told of it; "" = nothing.
