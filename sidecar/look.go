@@ -76,7 +76,7 @@ func (l *looker) knowsDues(now time.Time) bool {
 // beforeTick is when to look ahead of the next tick.
 func (l *looker) beforeTick() time.Time { return l.soonest().Add(-lookAhead) }
 
-// wait waits for about a second, at rest five, or until there may be something to look for. False when ctx ended first.
+// wait waits for about a second, or until there may be something to look for. False when ctx ended first.
 func (l *looker) wait(ctx context.Context) bool {
 	wait := beat.Near(l.steps.clock.wall(), lookEvery)
 	if !l.redis.up { // a restart of Redis cuts all connections, and each look may find only one of them cut
