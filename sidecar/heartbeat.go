@@ -62,7 +62,7 @@ const readAtRest = time.Minute
 
 // run sends heartbeats until ctx ends, and reads those of the others before, at rest less often. The second one comes
 // early, and the first five read, since replicas may have begun at the same moment. A replica that becomes ready, or no
-// longer is, reports it in about a second, at rest with its next heartbeat, and one that begins to drain at once.
+// longer is, reports it in about a second, and one that begins to drain at once.
 func (h *heartbeat) run(ctx context.Context, draining <-chan struct{}) {
 	var next time.Time
 	for ctx.Err() == nil {
@@ -90,16 +90,12 @@ func (h *heartbeat) run(ctx context.Context, draining <-chan struct{}) {
 					h.meet(others)
 				}
 				if h.beats++; h.beats > 1 {
-					next = time.Now().Add(beat.Near(h.clock.wall(), beat.Rest) + h.apart)
+					next = time.Now().Add(beat.Near(h.clock.wall(), beatEvery) + h.apart)
 				}
 			}
 		}
-		wait := time.Until(next)
-		if !h.atRest() || h.sent.ready != "" {
-			wait = min(wait, beat.Near(h.clock.wall(), lookEvery))
-		}
 		select {
-		case <-time.After(wait):
+		case <-time.After(min(beat.Near(h.clock.wall(), lookEvery), time.Until(next))):
 		case <-draining:
 			draining = nil
 		case <-ctx.Done():

@@ -46,7 +46,6 @@ func (l *looker) run(ctx context.Context) {
 		}
 		l.store.Resting.Store(l.rests())
 		l.steps.check()
-		beat.Kick(l.steps.clock.kick) // it may know Redis' clock better by now
 		if l.redis.up {
 			l.steps.catchUp()
 		}
@@ -82,14 +81,11 @@ func (l *looker) wait(ctx context.Context) bool {
 	if !l.redis.up { // a restart of Redis cuts all connections, and each look may find only one of them cut
 		wait = lookEvery / 4
 	}
-	switch left := l.beforeTick().Sub(l.steps.clock.Now()); {
-	case left > beat.Rest && l.rests():
-		wait = beat.Near(l.steps.clock.wall(), beat.Rest)
-	case left > 0:
-		wait = min(wait, left)
-	}
 	if now, ok := l.store.Now(); ok && !l.next.IsZero() {
 		wait = max(min(wait, l.next.Sub(now)), time.Millisecond)
+	}
+	if left := l.beforeTick().Sub(l.steps.clock.Now()); left > 0 {
+		wait = min(wait, left)
 	}
 	select {
 	case <-time.After(wait):

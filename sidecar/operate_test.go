@@ -202,9 +202,9 @@ func TestAReplicaReportsWithinASecondThatItIsReady(t *testing.T) {
 		says(2500*time.Millisecond, true)
 		w.at(31 * time.Second)
 		app.ready.Store(false)
-		says(36500*time.Millisecond, false) // it is at rest
+		says(32500*time.Millisecond, false)
 		app.ready.Store(true)
-		says(38*time.Second, true)
+		says(34*time.Second, true)
 	})
 }
 

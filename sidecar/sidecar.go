@@ -11,7 +11,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/solotick/solotick/config"
-	"github.com/solotick/solotick/internal/beat"
 	"github.com/solotick/solotick/internal/text"
 	"github.com/solotick/solotick/sidecar/execute"
 	"github.com/solotick/solotick/sidecar/notify"
@@ -227,7 +226,7 @@ func (s *Sidecar) start() error {
 
 // atRest reports whether nothing runs, nothing is due, and no tick comes before the next heartbeat but one.
 func (s *Sidecar) atRest() bool {
-	return s.store.Resting.Load() && s.clock.Now().Add(beat.Rest+lookAhead).Before(s.cron.agenda.soonest())
+	return s.store.Resting.Load() && s.clock.Now().Add(beatEvery+lookAhead).Before(s.cron.agenda.soonest())
 }
 
 // stopTimers stops the jobs' timers. Jobs are not swapped any more.

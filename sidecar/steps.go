@@ -28,13 +28,13 @@ func (s *steps) begin(now time.Time) { s.last, s.checked = now, time.Now() }
 // ensure that no tick fires twice.
 func (s *steps) check() {
 	now, sinceLast := s.clock.Now(), time.Since(s.checked)
-	back := now.Before(s.last.Add(-time.Second))
+	back := now.Before(s.last.Add(-clockCheckEvery))
 	s.last, s.checked = now, time.Now()
 	if back {
 		s.setBack(now.Add(-sinceLast))
 	} else {
 		for name, j := range s.jobs() {
-			if j.overdue(now.Add(-time.Second)) { // a timer may be about to wake for later ticks
+			if j.overdue(now.Add(-clockCheckEvery)) { // a timer may be about to wake for later ticks
 				s.wake(now, name)
 			}
 		}

@@ -1,4 +1,5 @@
-// Package beat waits. It has what a process does now and then done in one moment: waking it costs more than the work.
+// Package beat waits. It has what a process does once a second done in one moment: waking the process costs more than
+// the work.
 package beat
 
 import (
@@ -19,16 +20,13 @@ func Sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// Rest is how often a process at rest is woken.
-const Rest = 5 * time.Second
-
-// Near is a wait that ends half way between two multiples of d, or of Rest if that is less: far from most ticks, if
-// these are odd seconds. It is at most nine tenths of such a step shorter than d, and a tenth longer: a clock that is
-// being set may show a little less than half a step when the last wait ends. A wait of less than a second stays.
+// Near is a wait that ends half way between two seconds, far from most ticks. It is at most 0.9 s shorter than d, and
+// 0.1 s longer: a clock that is being set may show a little less than half a second when the last wait ends. A wait of
+// less than a second stays as it is.
 func Near(now time.Time, d time.Duration) time.Duration {
-	if step := min(d, Rest).Truncate(time.Second); step > 0 {
-		d += step / 10
-		d -= time.Duration(now.Add(d-step/2).UnixNano()) % step
+	if d >= time.Second {
+		d += time.Second / 10
+		d -= time.Duration(now.Add(d-time.Second/2).UnixNano()) % time.Second
 	}
 	return d
 }

@@ -461,7 +461,7 @@ var untold = edit{"sidecar/record.go", "w.close(because != redisError)\n",
 	"w.close(because != redisError)\n\tif why.until.Equal(time.Unix(1, 0)) {\n\t\treturn why\n\t}\n"}
 
 // findWithin is the number of seeds, all or those of one class, that have to find a fault.
-const findWithin = 3000
+const findWithin = 1000
 
 // TestTeeth builds the simulation over sources that have all faults, chooses one after the other, and expects that some
 // seed finds it.
