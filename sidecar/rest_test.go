@@ -1,6 +1,7 @@
 package sidecar
 
 import (
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -226,6 +227,46 @@ func TestAReplicaLooksFourTimesASecondWhileRedisIsAway(t *testing.T) {
 		w.at(90 * time.Second)
 		if n := before - left.Load(); n < 38 || n > 44 {
 			t.Errorf("%d looks in ten seconds, want about 40", n)
+		}
+	})
+}
+
+// A replica at rest is told of no timer that comes due in more than 31 seconds: it looks before that by itself. The
+// times of its looks follow from the last message.
+func TestATimerOfHalfAMinuteComesInTimeAtRest(t *testing.T) {
+	for _, told := range []time.Duration{62500, 63900, 64900, 66100} {
+		simulate(t, noJobs, func(w *world) {
+			w.replica(0)
+			told := told * time.Millisecond
+			w.at(told)
+			w.redis.Publish("solotick:{test}:events", "due")
+			w.at(told + 100*time.Millisecond)
+			for i := 31; i < 37; i++ {
+				w.setTimer(fmt.Sprint("t", i), told+time.Duration(i)*time.Second+110*time.Millisecond, "")
+			}
+			w.at(2 * time.Minute)
+			for i := 31; i < 37; i++ {
+				at := told + time.Duration(i)*time.Second + 110*time.Millisecond
+				if s := w.started(fmt.Sprint("timer:t", i)); len(s) != 1 || s[w.origin().Add(at)][0].at.Sub(w.origin().Add(at)) > time.Second/10 {
+					t.Errorf("told at %s: timer t%d, due at %s, was started as %+v", told, i, at, s)
+				}
+			}
+		})
+	}
+}
+
+// A replica at rest looks at a run within a second: from then on it knows when the run was last renewed.
+func TestARunThatBeginsEndsTheRestOfTheOthers(t *testing.T) {
+	simulate(t, noJobs, func(w *world) {
+		w.replica(0)
+		for _, at := range []time.Duration{62600 * time.Millisecond, 65 * time.Second, 79 * time.Second} {
+			w.at(at)
+			before := w.replicas[0].looker.looked
+			w.redis.Publish("solotick:{test}:events", "run x")
+			w.at(at + 1100*time.Millisecond)
+			if looked := w.replicas[0].looker.looked; !looked.After(before) {
+				t.Errorf("a second after a run began %s after the minute, it had looked at %s", at, stamp(looked))
+			}
 		}
 	})
 }

@@ -365,11 +365,12 @@ func TestAResumptionThatIsNotHeardCostsSeconds(t *testing.T) {
 	}
 }
 
-// dueTimer makes a member that is due among timers.
+// dueTimer makes a member that is due among timers, and tells the replicas.
 func (w *world) dueTimer(at time.Duration, member string) {
 	w.t.Helper()
 	_, err := w.redis.ZAdd("solotick:{test}:timers:due", float64(w.origin().Add(at).UnixMilli()), member)
 	w.must(err)
+	w.redis.Publish("solotick:{test}:events", "due")
 }
 
 func TestWhatIsNotTakenAmongTimersHidesNoneBehindIt(t *testing.T) {

@@ -294,8 +294,8 @@ func doesNotBeginWithoutLeave(c *caller) {
 }
 
 // stopsByItsOwnClock: it may work for 21 s from when it sent the first heartbeat. The answer comes late, the next one
-// never, and no other one lets it work on. Beside it works one that sent its first heartbeat later, and got its answer sooner. That one may work for
-// longer.
+// never, and no other one lets it work on. Beside it works one that sent its first heartbeat later, and got its answer
+// sooner. That one may work for longer.
 func stopsByItsOwnClock(c *caller) {
 	const heartbeat, late = 21 * time.Second, 3 * time.Second
 	reports := make(chan string, 10)

@@ -352,7 +352,7 @@ var teeth = []tooth{
 		{"sidecar/settle.go", "if end.outcome == notStarted && w.attempt > 1 {", "if !BROKEN && end.outcome == notStarted && w.attempt > 1 {"},
 	}},
 	{"watch for two leases", "prompt", "", []edit{{"lock/watch.go", "stale := now-s.since >= ttl(r.Job) ||", "stale := now-s.since >= PICK[time.Duration](2, 1)*ttl(r.Job) ||"}}},
-	{"look twice a minute", "prompt", atRest, []edit{{"sidecar/look.go", "	if !l.redis.up { // a restart", "	if wait = PICK(30*time.Second, wait); !l.redis.up { // a restart"}}},
+	{"look twice a minute", "prompt", atRest, []edit{{"sidecar/look.go", "wait := beat.Near(l.steps.clock.wall(), lookEvery)", "wait := PICK(30*time.Second, beat.Near(l.steps.clock.wall(), lookEvery))"}}},
 	{"forget a loss until the next tick", "2: never lost", atRest, []edit{{"sidecar/register.go", "lost := !g.", "lost := !BROKEN && !g."}}},
 	{"begin a run and tell nobody", "prompt", atRest, []edit{
 		{"lock/acquire.lua", "redis.pcall('PUBLISH', KEYS[5], 'run ' .. job .. ' ' .. ARGV[3] .. ' ' .. h[1] .. ' ' .. replica)", ""},

@@ -62,8 +62,8 @@ type turn struct {
 	before, after int
 	at, heard     time.Duration // heard: when the replica read of it; 0 = never
 	replica       *replica
-	outcome       string // of the run, that was settled then
-	anew          bool   // the replica asked once more, after all it had read: another answer of its batch was lost
+	outcome       string        // of the run, that was settled then
+	anew          time.Duration // when the replica asked once more, after all: another answer of its batch was lost
 }
 
 // event is what people are told of it; "" = nothing.
@@ -86,7 +86,7 @@ func (c *claims) turned(q *call, cl *claim) {
 	after, _ := strconv.Atoi(q.reply[answerAfter])
 	i := slices.IndexFunc(c.turns, func(t *turn) bool { return t.run == cl && t.verb == q.args[argVerb] })
 	if i >= 0 && c.world.plan.DeafReaps > 0 && c.turns[i].replica == q.replica {
-		c.turns[i].anew = true
+		c.turns[i].anew = c.world.now()
 	}
 	if i >= 0 || before == after {
 		return
@@ -217,9 +217,9 @@ func (w *world) checkTurns() {
 		n := len(w.saidOf(c.run, string(event), true))
 		_, has := w.hasSince(t.replica, c.job, t.at)
 		// Redis has forgotten the row when it is asked again, as by a replica that had given up before it heard
-		again := t.heard == 0 || t.anew || w.disturbed(t.replica.place, t.at, t.heard)
+		again := t.heard == 0 || w.disturbed(t.replica.place, t.at, t.heard)
 		newer := slices.ContainsFunc(w.redis.claims.all, func(o *claim) bool {
-			return o.job == c.job && o != c && o.settled >= t.at && (again || o.settled <= t.heard)
+			return o.job == c.job && o != c && o.settled >= t.at && (again || o.settled <= max(t.heard, t.anew))
 		})
 		switch {
 		case n > 1:
