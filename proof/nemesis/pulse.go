@@ -129,7 +129,7 @@ func (w *world) late(r *record, f finding) (stood time.Duration, late bool) {
 	return stood, stood > 0
 }
 
-// maxStill is the share of its time that a machine may stand still if all is to be judged.
+// maxStill is the share of its time for which a machine may stand still before the judge leaves findings open.
 const maxStill = 0.01
 
 // busy reports whether the machine did not keep time.
