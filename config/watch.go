@@ -16,8 +16,8 @@ import (
 // file that is written in place or renamed over, and the ..data link of a mounted ConfigMap that changes, however
 // coarse the clock of the file system is. Some file systems lose notifications, which do not follow links.
 //
-// A file has settled if it reads the same twice in a row: one that is written in steps is reported after the last step,
-// unless its writer pauses for longer than every, and at the latest two looks after its end.
+// A file has settled if it reads the same twice in a row, a second apart or every, if that is less: one that is written
+// in steps is reported after the last step, unless its writer pauses for longer than that.
 //
 // A file that is gone or cannot be read is reported too: loading it then fails and says why. The first report comes
 // after the first two looks, whatever they see, because the file may have changed between its loading and the first
@@ -30,12 +30,12 @@ func Watch(ctx context.Context, path string, every time.Duration, changed func()
 // watch is Watch. digest returns a text that tells contents apart; "" = it is not watched.
 func watch(ctx context.Context, path string, every time.Duration, digest func(path string) string, changed func()) {
 	known, before := "", digest(path)
-	wait := 2 * every // the first look may come at any time, and so shortly before the second
-	for ; beat.Sleep(ctx, beat.Near(time.Now(), wait)); wait = every {
-		now := digest(path)
-		settled := now == before
-		before = now
-		if settled && now != known && now != "" {
+	soon := min(every, time.Second)
+	wait := soon + beat.Near(time.Now().Add(soon), soon) // the first look may come at any time
+	for beat.Sleep(ctx, wait) {
+		if now := digest(path); now != before {
+			before, wait = now, beat.Near(time.Now(), soon)
+		} else if wait = beat.Near(time.Now(), every); now != known && now != "" {
 			known = now
 			changed()
 		}

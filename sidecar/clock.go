@@ -11,14 +11,9 @@ import (
 	"github.com/solotick/solotick/sidecar/service"
 )
 
-const (
-	// clockCheckEvery bounds every sleep until a tick, so that a stepped clock, or the end of a suspend, is noticed
-	// within it and a little more.
-	clockCheckEvery = time.Second
-	// preciseWindow is how long before a tick the precise sleep begins: Go's timers go off up to a millisecond late.
-	// Go's runtime stays awake as long as a precise sleep lasts, so only the start of a job is worth one.
-	preciseWindow = 2 * time.Millisecond
-)
+// preciseWindow is how long before a tick the precise sleep begins: Go's timers go off up to a millisecond late. Go's
+// runtime stays awake as long as a precise sleep lasts, so only the start of a job is worth one.
+const preciseWindow = 2 * time.Millisecond
 
 // clock is the cluster clock: ticks come by it, at the same time on all replicas. It shows the time that Redis' clock
 // has certainly reached, by the bounds of the round trips, so that no job starts before its tick. While Redis is
@@ -107,11 +102,11 @@ func (c *clock) sleepUntil(ctx context.Context, t time.Time, precise bool) bool 
 	}
 }
 
-// run calls the functions of due timers until ctx ends.
+// run calls the functions of due timers until ctx ends. A step or the end of a suspend is noticed within seconds.
 func (c *clock) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		c.mu.Lock()
-		now, wait, precise := c.Now(), beat.Near(c.wall(), clockCheckEvery), false
+		now, wait, precise := c.Now(), beat.Near(c.wall(), beat.Rest), false
 		c.checked = time.Now()
 		for len(c.timers) > 0 {
 			first := c.timers[0]
@@ -143,7 +138,7 @@ func (c *clock) run(ctx context.Context) {
 func (c *clock) alive() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return time.Since(c.checked) < 10*clockCheckEvery
+	return time.Since(c.checked) < 3*beat.Rest
 }
 
 // timer is made by AfterFunc.

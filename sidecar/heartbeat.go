@@ -30,6 +30,7 @@ type heartbeat struct {
 	atRest     func() bool // others need not be known at once
 	nudges     *nudges
 	spec       func(job string) *spec
+	told       chan struct{} // holds one element when another status has to be reported at once
 
 	// The goroutine of run alone uses these.
 	beats   int
@@ -57,24 +58,19 @@ type status struct {
 	reload string // why the table before is still in force; "" = it is not
 }
 
-// readAtRest is how long a replica at rest does without the heartbeats of the others at most.
-const readAtRest = time.Minute
-
-// run sends heartbeats until ctx ends, and reads those of the others before, at rest less often. The second one comes
-// early, and the first five read, since replicas may have begun at the same moment. A replica that becomes ready, or no
-// longer is, reports it in about a second, and one that begins to drain at once.
+// run sends heartbeats until ctx ends, and reads the others' before, at rest once a minute. The second one comes
+// early, and the first five read, since replicas may have begun at the same moment.
 func (h *heartbeat) run(ctx context.Context, draining <-chan struct{}) {
 	var next time.Time
 	for ctx.Err() == nil {
 		if h.sent != h.status() || !time.Now().Before(next) {
 			next = time.Now().Add(lookEvery)
-			others, unread := []service.Replica(nil), error(nil)
-			reads := h.beats < 5 || h.unread || !h.atRest() || time.Since(h.read) >= readAtRest
+			others, process, unread := []service.Replica(nil), "", error(nil)
+			reads := h.beats < 5 || h.unread || !h.atRest() || time.Since(h.read) >= time.Minute
 			if reads {
-				var process string
 				if others, process, unread = h.rendezvous.readPeers(ctx); unread == nil {
 					h.read = time.Now()
-					h.noteTwin(process)
+					h.noteTwin(ctx, process)
 				}
 			}
 			beaten := h.beat(ctx) == nil
@@ -90,12 +86,13 @@ func (h *heartbeat) run(ctx context.Context, draining <-chan struct{}) {
 					h.meet(others)
 				}
 				if h.beats++; h.beats > 1 {
-					next = time.Now().Add(beat.Near(h.clock.wall(), beatEvery) + h.apart)
+					next = time.Now().Add(beat.Near(h.clock.wall(), beat.Rest) + h.apart)
 				}
 			}
 		}
 		select {
-		case <-time.After(min(beat.Near(h.clock.wall(), lookEvery), time.Until(next))):
+		case <-time.After(time.Until(next)):
+		case <-h.told:
 		case <-draining:
 			draining = nil
 		case <-ctx.Done():
@@ -119,13 +116,10 @@ func (h *heartbeat) beat(ctx context.Context) error {
 	return err
 }
 
-// beatRefusal is why Redis did not take the last heartbeat. Redis answers looks although it refuses what writes.
-func (h *heartbeat) beatRefusal() error { return *h.beatRefused.Load() }
-
 // noteTwin notes whether another process has sent a heartbeat under this one's name since its own last one, and logs it
-// once. A heartbeat from before this process' first one may be that of its predecessor. Of two that send theirs at the
-// same moments, the one that writes first meets the other; by its distance from then on, both do.
-func (h *heartbeat) noteTwin(process string) {
+// once. A heartbeat from before this process' first one may be that of its predecessor. Of two that beat together, the
+// one that writes first meets the other. It keeps its distance from then on, and is met with the other's next beat.
+func (h *heartbeat) noteTwin(ctx context.Context, process string) {
 	if h.self.Process == "" || h.beats == 0 {
 		return
 	}
@@ -134,6 +128,7 @@ func (h *heartbeat) noteTwin(process string) {
 			h.log.Warn("another process has the same name: give each its own name with --replica or POD_NAME",
 				"replica", h.self.Name)
 			h.apart = time.Second/10 + time.Duration(rand.Int64N(3e8))
+			beat.Sleep(ctx, h.apart)
 		}
 		h.twin = time.Now()
 	}

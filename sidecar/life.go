@@ -33,9 +33,9 @@ var (
 	errShutdown = errors.New("the shutdown grace is over")
 )
 
-// lookEvery is how often a replica reads the running set and the due set while there is something in them; longestRest
-// is how long it does without a look at most. timer.lua tells of timers that come due before their sum is over.
-const lookEvery, longestRest = time.Second, 30 * time.Second
+// lookEvery is how often a replica reads the running set and the due set while there is something in them. After
+// longestRest it looks when it wakes next: before the 31 seconds are over within which timer.lua tells of a timer.
+const lookEvery, longestRest = time.Second, 25 * time.Second
 
 // NoTable is why a replica that has started with a broken table takes no ticks.
 const NoTable = "there is no table that can be used: nothing is fired here"

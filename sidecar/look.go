@@ -10,15 +10,15 @@ import (
 	"github.com/solotick/solotick/sidecar/service"
 )
 
-// looker reads the service's runs and due members once a second, for as long as the replica accepts work, and less
-// often at rest. It hands the answer to the parts that deal with it, one after the other.
+// looker reads the service's runs and due members once a second, at rest less often, for as long as the replica accepts
+// work. It hands the answer to the parts that deal with it, one after the other.
 type looker struct {
 	store     *service.Store
 	jobs      func() roster
 	nudges    *nudges   // all parts use them
 	deferred  *deferred // looks, fires and nudges use it
 	redis     redisStatus
-	refusal   func() error // of the last heartbeat
+	refusal   func() error // of the last heartbeat: Redis answers looks although it refuses what writes
 	registrar *registrar   // wakes use it, too
 	takeover  takeover
 	dueTicks  *dueTicks
@@ -28,8 +28,9 @@ type looker struct {
 	soonest func() time.Time // when the next job is woken, by the cluster clock
 
 	// Since the last look. onMessage and looks write them.
-	reconnected atomic.Bool // perhaps to a Redis that was restarted
-	began       atomic.Bool // a run
+	reconnected atomic.Bool   // perhaps to a Redis that was restarted
+	began       atomic.Bool   // a run
+	woken       chan struct{} // holds one element then, for a looker that sleeps for longer than lookEvery
 
 	// The loop's alone.
 	next    time.Time // when something else comes due, by Redis' time; zero = nothing is known to
@@ -75,20 +76,25 @@ func (l *looker) knowsDues(now time.Time) bool {
 // beforeTick is when to look ahead of the next tick.
 func (l *looker) beforeTick() time.Time { return l.soonest().Add(-lookAhead) }
 
-// wait waits for about a second, or until there may be something to look for. False when ctx ended first.
+// wait waits for about a second, at rest five, or until there may be something to look for. False when ctx ended first.
 func (l *looker) wait(ctx context.Context) bool {
-	wait := beat.Near(l.steps.clock.wall(), lookEvery)
+	wait, left := beat.Near(l.steps.clock.wall(), lookEvery), l.beforeTick().Sub(l.steps.clock.Now())
+	var woken <-chan struct{} // nil: a run that begins can wait for the next look
+	if left > 0 && l.rests() {
+		wait, woken = beat.Near(l.steps.clock.wall(), beat.Rest), l.woken
+	}
 	if !l.redis.up { // a restart of Redis cuts all connections, and each look may find only one of them cut
 		wait = lookEvery / 4
 	}
 	if now, ok := l.store.Now(); ok && !l.next.IsZero() {
 		wait = max(min(wait, l.next.Sub(now)), time.Millisecond)
 	}
-	if left := l.beforeTick().Sub(l.steps.clock.Now()); left > 0 {
+	if left > 0 {
 		wait = min(wait, left)
 	}
 	select {
 	case <-time.After(wait):
+	case <-woken:
 	case <-l.nudges.nudged:
 		l.quiet = false
 	case <-ctx.Done():
@@ -96,12 +102,12 @@ func (l *looker) wait(ctx context.Context) bool {
 	return ctx.Err() == nil
 }
 
-// onMessage has the looker look at once. Replicas send a message when something is due. resumed is the job whose
-// pause began or ended, service.AnyJob if a message may have been lost, "" for anything else. A run that began can wait
-// for the next second.
+// onMessage has the looker look at once, since something is due. resumed is the job whose pause began or ended,
+// service.AnyJob if a message may have been lost, "" for anything else. A run that began ends only a longer sleep.
 func (l *looker) onMessage(resumed string) {
 	if resumed == service.RunBegan {
 		l.began.Store(true)
+		beat.Kick(l.woken)
 		return
 	}
 	for _, j := range l.jobs() { // its claimant may not have been able to start a tick, and has handed it on

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/internal/beat"
 )
 
 // Prober asks the app whether it is ready: nil when it is. The error is one line without secrets.
@@ -26,6 +27,7 @@ type probe struct {
 	table    func() *config.Table // in force
 	newTable <-chan struct{}      // another one is
 	slots    *slots
+	told     chan<- struct{} // that this may have changed
 	metrics  *metrics
 	log      *slog.Logger
 }
@@ -73,6 +75,7 @@ func (p *probe) run(ctx context.Context) {
 func (p *probe) report(why string, asked time.Time) {
 	before := p.slots.setUnready(why, asked)
 	show(p.metrics.appReady, why == "" && p.table().MaxRunning >= 0) // it has no app without a table
+	beat.Kick(p.told)
 	switch {
 	case why == "" && before != "" && p.table().Ready != nil:
 		p.log.Info("the app is ready")

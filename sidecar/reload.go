@@ -27,6 +27,7 @@ func (s *Sidecar) Reload(next *config.Table, err error) error {
 	}
 	before := s.reloaded.Swap(&ReloadState{At: s.clock.wall(), Err: err})
 	s.metrics.reloaded(s.clock.wall(), err == nil)
+	beat.Kick(s.heartbeat.told)
 	switch {
 	case err != nil:
 		s.notReloaded(err)

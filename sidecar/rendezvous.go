@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/solotick/solotick/internal/beat"
 	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/service"
 )
@@ -99,11 +100,8 @@ func (v *rendezvous) allRefused(ctx context.Context, list []string) bool {
 	return v.unread == nil && v.allIn(list)
 }
 
-// beatEvery is how often a replica sends its heartbeat. service.HeartbeatTimeout is three times that.
-const beatEvery = 5 * time.Second
-
 // peerTimeout is how old the last heartbeat of a replica may be if it counts as a peer.
-const peerTimeout = 2*beatEvery + time.Second
+const peerTimeout = 2*beat.Rest + time.Second
 
 // readPeers reads which replicas have sent a heartbeat lately. After an error the peers stay as they are.
 // process is the one that sent the newest under this replica's own name; "" = none is known.

@@ -1,6 +1,7 @@
 package sidecar
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -267,6 +268,88 @@ func TestARunThatBeginsEndsTheRestOfTheOthers(t *testing.T) {
 			if looked := w.replicas[0].looker.looked; !looked.After(before) {
 				t.Errorf("a second after a run began %s after the minute, it had looked at %s", at, stamp(looked))
 			}
+		}
+	})
+}
+
+// It looks for that run alone, as protocol.md says: all replicas do at the same moment.
+func TestAtRestARunThatBeginsDoesNotMakeReplicasReadWhatIsDue(t *testing.T) {
+	simulate(t, atNight, func(w *world) {
+		for range 3 {
+			w.replica(0)
+		}
+		w.at(64 * time.Second)
+		runs, dues := &atomic.Int32{}, &atomic.Int32{}
+		w.redis.Server().SetPreHook(func(_ *server.Peer, command string, args ...string) bool {
+			switch {
+			case !strings.EqualFold(command, "ZRANGE"):
+			case strings.Contains(args[0], ":due"):
+				dues.Add(1)
+			case strings.Contains(args[0], ":running"):
+				runs.Add(1)
+			}
+			return false
+		})
+		w.redis.Publish("solotick:{test}:events", "run x")
+		w.at(65 * time.Second)
+		if runs.Load() != 3 || dues.Load() != 0 {
+			t.Errorf("they read the runs %d times, what is due %d times", runs.Load(), dues.Load())
+		}
+	})
+}
+
+// While a table is rolled out, an operator asks which replica has which.
+func TestAReplicaAtRestTellsOfAReloadAtOnce(t *testing.T) {
+	simulate(t, atNight, func(w *world) {
+		r := w.replica(0)
+		w.at(63 * time.Second)
+		w.swap(r, atNight+"\n  - {name: more, schedule: '0 4 * * *', exec: {command: [x]}}")
+		w.at(63*time.Second + 100*time.Millisecond)
+		if told := w.beat(r.name).Table; told != r.Table().Hash {
+			t.Errorf("it tells of the table %s, and has %s", told, r.Table().Hash)
+		}
+		w.at(68 * time.Second)
+		_ = r.Reload(nil, errors.New("broken"))
+		w.at(68*time.Second + 100*time.Millisecond)
+		if told := w.beat(r.name).Reload; told != "broken" {
+			t.Errorf("a reload was refused, and it tells %q", told)
+		}
+	})
+}
+
+func TestWhereMessagesAreRefusedAReplicaLooksOnceASecond(t *testing.T) {
+	simulate(t, atNight, func(w *world) {
+		w.operator(func(s *service.Store) { w.must(s.Sync(w.t.Context())) }) // the server begins with the first client
+		looks := &atomic.Int32{}
+		w.redis.Server().SetPreHook(func(p *server.Peer, command string, args ...string) bool {
+			switch {
+			case strings.EqualFold(command, "SUBSCRIBE"):
+				p.WriteError("NOPERM no permissions to access one of the channels used as arguments")
+				return true
+			case strings.EqualFold(command, "ZRANGE") && strings.Contains(args[0], ":running"):
+				looks.Add(1)
+			}
+			return false
+		})
+		w.replica(0)
+		w.at(0)
+		before := looks.Load()
+		w.at(time.Minute)
+		if n := looks.Load() - before; n < 59 || n > 62 {
+			t.Errorf("it has looked %d times in a minute", n)
+		}
+	})
+}
+
+// A subscription that breaks may be the first sign that Redis is away.
+func TestASubscriptionThatBreaksEndsTheRest(t *testing.T) {
+	simulate(t, noJobs, func(w *world) {
+		r := w.replica(0)
+		w.at(62600 * time.Millisecond)
+		r.disconnect(true)
+		w.at(64 * time.Second)
+		if r.looker.redis.up {
+			t.Error("a second and a half later it takes Redis for reachable")
 		}
 	})
 }

@@ -106,6 +106,7 @@ func TestWhatIsRefusedDoesNotKeepOthersFromASlot(t *testing.T) {
 			d := lock.Due{Tick: w.origin().Add(-time.Hour), Job: job, Kind: "backfill", Attempt: 1, Nonce: nonce}
 			_, err := w.redis.ZAdd(dueSet, float64(time.Now().UnixMilli()), d.Member())
 			w.must(err)
+			w.redis.Publish("solotick:{test}:events", "due")
 		}
 		add("a", "1")
 		w.at(2 * time.Second)

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/solotick/solotick/config"
+	"github.com/solotick/solotick/internal/beat"
 	"github.com/solotick/solotick/internal/text"
 	"github.com/solotick/solotick/sidecar/execute"
 	"github.com/solotick/solotick/sidecar/notify"
@@ -111,7 +112,7 @@ func (s *Sidecar) connect(o Options, timer *job) {
 	nudges, deferred := newNudges(), newDeferred(&s.fires)
 	peers := &rendezvous{replica: o.Replica, store: s.store, looking: make(chan struct{}, 1)}
 	s.heartbeat = &heartbeat{store: s.store, clock: s.clock, rendezvous: peers, log: s.log, status: s.status,
-		nudges: nudges, atRest: s.atRest, spec: s.spec,
+		nudges: nudges, atRest: s.atRest, spec: s.spec, told: make(chan struct{}, 1),
 		self: service.Replica{Name: o.Replica, Version: o.Version, Observe: o.Observe,
 			Environment: o.Environment, Process: o.Process, Local: o.Table.Clock == "local"},
 		skips: map[string]service.Skip{}, ran: map[string]service.Entry{}}
@@ -135,8 +136,9 @@ func (s *Sidecar) connect(o Options, timer *job) {
 		timers: timers,
 		redis: redisStatus{store: s.store, log: s.log, metrics: s.metrics, timerLedger: timer, about: about,
 			table: s.Table, redis: o.Redis, up: true},
-		refusal:  s.heartbeat.beatRefusal,
+		refusal:  func() error { return *s.heartbeat.beatRefused.Load() },
 		soonest:  s.cron.agenda.soonest,
+		woken:    make(chan struct{}, 1),
 		takeover: newTakeover(o.Replica, o.Died, s.store.Locks, s.log, s.spec, record.interrupted),
 		steps: steps{clock: s.clock, log: s.log, jobs: s.jobs, wake: s.wake, setBack: s.setBack,
 			launch: func(w *wake) { s.firer.launch(w, nil) }},
@@ -145,7 +147,7 @@ func (s *Sidecar) connect(o Options, timer *job) {
 			line: map[string]*inLine{}},
 	}
 	s.probe = &probe{prober: o.Prober, table: s.Table, newTable: s.newTable, slots: s.slots, metrics: s.metrics,
-		log: s.log}
+		told: s.heartbeat.told, log: s.log}
 }
 
 // Run fires ticks until ctx ends or Drain is called. Then it takes no more ticks, gives running jobs the shutdown
@@ -224,9 +226,9 @@ func (s *Sidecar) start() error {
 	return nil
 }
 
-// atRest reports whether nothing runs, nothing is due, and no tick comes before the next heartbeat but one.
+// atRest reports whether nothing runs, nothing is due, and no tick comes before the next heartbeat but two.
 func (s *Sidecar) atRest() bool {
-	return s.store.Resting.Load() && s.clock.Now().Add(beatEvery+lookAhead).Before(s.cron.agenda.soonest())
+	return s.store.Resting.Load() && s.clock.Now().Add(2*beat.Rest+lookAhead).Before(s.cron.agenda.soonest())
 }
 
 // stopTimers stops the jobs' timers. Jobs are not swapped any more.

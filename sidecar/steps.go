@@ -28,13 +28,13 @@ func (s *steps) begin(now time.Time) { s.last, s.checked = now, time.Now() }
 // ensure that no tick fires twice.
 func (s *steps) check() {
 	now, sinceLast := s.clock.Now(), time.Since(s.checked)
-	back := now.Before(s.last.Add(-clockCheckEvery))
+	back := now.Before(s.last.Add(-time.Second))
 	s.last, s.checked = now, time.Now()
 	if back {
 		s.setBack(now.Add(-sinceLast))
 	} else {
 		for name, j := range s.jobs() {
-			if j.overdue(now.Add(-clockCheckEvery)) { // a timer may be about to wake for later ticks
+			if j.overdue(now.Add(-time.Second)) { // a timer may be about to wake for later ticks
 				s.wake(now, name)
 			}
 		}
@@ -56,7 +56,7 @@ func (s *steps) catchUp() {
 	now := s.clock.Now()
 	for _, j := range s.jobs() {
 		if missed, ok := j.missedTick(now); ok {
-			s.launch(new(missed)) // of all that are asked, once a second, the few that owe one go to the heap
+			s.launch(new(missed)) // of all that are asked, again and again, the few that owe one go to the heap
 		}
 	}
 }

@@ -160,15 +160,15 @@ func ticking(t *testing.T, f func(c *clock, set func(time.Duration))) {
 	})
 }
 
-func TestAClockStepIsNoticedWithinASecond(t *testing.T) {
+func TestAClockStepIsNoticedWithinSeconds(t *testing.T) {
 	ticking(t, func(c *clock, set func(time.Duration)) {
 		began := time.Now()
 		fired := make(chan time.Time, 1)
 		c.AfterFunc(time.Hour, func() { fired <- time.Now() })
 		time.Sleep(10 * time.Second)
 		set(59*time.Minute + 55*time.Second) // five seconds later than the tick's instant
-		if took := (<-fired).Sub(began); took > 11*time.Second {
-			t.Errorf("the timer fired after %s, want within a second of the step", took)
+		if took := (<-fired).Sub(began); took > 15500*time.Millisecond {
+			t.Errorf("the timer fired after %s, want within five seconds of the step", took)
 		}
 	})
 }

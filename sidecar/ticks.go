@@ -27,7 +27,7 @@ type ticks struct {
 }
 
 // upcoming is when the first tick after a taken one comes due. It saves a search through the calendar: all jobs are
-// asked for it once a second.
+// asked for it at each beat.
 type upcoming struct {
 	known bool
 	taken time.Time // the tick before it

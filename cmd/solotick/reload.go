@@ -16,10 +16,6 @@ import (
 	"github.com/solotick/solotick/sidecar"
 )
 
-// lookAtTable is how often the replica reads the table's file. A change counts when two looks find it the same, so that
-// half a change is never put in force.
-const lookAtTable = time.Second
-
 // complainEvery is how often a replica without a usable table reads it again, and so logs what is wrong. Tests are in a
 // hurry.
 var complainEvery = time.Minute
@@ -34,7 +30,7 @@ func (a *app) reloadWhenTold(ctx context.Context, background *sync.WaitGroup, s 
 	signal.Notify(told, syscall.SIGHUP)
 	changed := make(chan struct{}, 1)
 	background.Go(func() {
-		config.Watch(ctx, a.config, lookAtTable, func() { beat.Kick(changed) })
+		config.Watch(ctx, a.config, beat.Rest, func() { beat.Kick(changed) })
 	})
 	background.Go(func() {
 		defer signal.Stop(told)

@@ -21,15 +21,16 @@ const AnyJob = "*"
 const RunBegan = "+"
 
 // Listen receives the nudges of the service's replicas until ctx ends. It calls due with the name of a job that was
-// paused or resumed. It calls due with "" when something became due now; the next Look tells what. It calls due with
-// AnyJob each time that the subscription is established, at first and after its connection was lost, and with RunBegan
-// when a run has begun. It calls claimed with each claim of a table's tick, unless claims wait for replicas of Redis: a
+// paused or resumed, with "" when something became due now, of which the next Look tells, or the subscription broke,
+// with AnyJob each time that it is established, at first and after its connection was lost, and with RunBegan when a
+// run has begun. It calls claimed with each claim of a table's tick, unless claims wait for replicas of Redis: a
 // failover could forget the claim. If a run is being replaced, Listen has its keeper ask at once. A lost nudge, as when
 // Redis is away, costs only the time until the next Look, or a question.
 func (s *Store) Listen(ctx context.Context, due func(job string), claimed func(lock.Heard)) {
 	for try := 0; ; try++ {
 		if s.hear(ctx, due, claimed) {
 			try = 0
+			due("") // Redis may be away
 		}
 		if !beat.Sleep(ctx, rds.Backoff(try)) {
 			return
@@ -47,9 +48,9 @@ func (s *Store) Doubt() {
 	s.reportGone.Store(false)
 }
 
-// A channel may be silent for so long before hear checks its connection. At rest messages are few, and each ping costs.
-// Many proxies cut a connection that was silent for 30 seconds.
-const silence, silenceAtRest = 5 * time.Second, 25 * time.Second
+// A channel may be silent for so long before hear checks its connection with its next wake. At rest messages are few,
+// and each ping costs. Many proxies cut a connection that was silent for 30 seconds.
+const silence, silenceAtRest = time.Second, 22 * time.Second
 
 // hear listens on one connection for as long as it lasts, and returns whether a nudge or a pong came on it. Listen
 // waits longer and longer between connections that brought neither.
@@ -60,7 +61,7 @@ func (s *Store) hear(ctx context.Context, due func(job string), claimed func(loc
 	defer s.Doubt()
 	asked, last := false, time.Now()
 	for {
-		m, err := events.ReceiveTimeout(ctx, silence)
+		m, err := events.ReceiveTimeout(ctx, beat.Near(time.Now(), beat.Rest))
 		var late interface{ Timeout() bool }
 		switch {
 		case err == nil:
@@ -68,7 +69,7 @@ func (s *Store) hear(ctx context.Context, due func(job string), claimed func(loc
 			s.listens.Store(true)
 		case !errors.As(err, &late) || !late.Timeout() || asked:
 			return heard
-		case s.Resting.Load() && s.Listens() && time.Since(last) < silenceAtRest:
+		case s.Listens() && (time.Since(last) < silence || s.Resting.Load() && time.Since(last) < silenceAtRest):
 		case events.Ping(ctx) == nil:
 			asked = true
 		default:

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/alicebob/miniredis/v2/server"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/solotick/solotick/internal/testing/lossy"
@@ -72,11 +73,42 @@ func TestASubscriptionThatIsLostAfterItWasOfUseIsMadeAnewAtOnce(t *testing.T) {
 		for n := range 8 {
 			w.Pass(8 * time.Second) // Redis has answered a ping
 			a.Proxy.Cut()
-			if took := next(service.AnyJob); took > 200*time.Millisecond {
+			if took := next("") + next(service.AnyJob); took > 200*time.Millisecond {
 				t.Errorf("after loss %d it took %s", n+1, took)
 			}
 		}
 	})
+}
+
+// Many proxies cut a connection that was silent for half a minute. At rest a replica asks when it wakes anyway.
+func TestAtRestASilentSubscriptionIsCheckedWithinHalfAMinute(t *testing.T) {
+	for phase := range 6 {
+		redisworld.InBubble(t, func(w *redisworld.World) {
+			w.Born()
+			a := w.Replica("a")
+			next, stop := listens(w, a)
+			defer stop()
+			next(service.AnyJob)
+			a.Service.Resting.Store(true)
+			w.Pass(time.Duration(phase) * 900 * time.Millisecond)
+			w.Must(a.Service.Pause(w.Context(), redisworld.Job, "a message", time.Time{}))
+			next(redisworld.Job)
+			asked, last := make(chan struct{}, 10), time.Now()
+			w.Mini.Server().SetPreHook(func(_ *server.Peer, command string, _ ...string) bool {
+				if command == "PING" {
+					asked <- struct{}{}
+				}
+				return false
+			})
+			for range 3 {
+				<-asked
+				if silent := time.Since(last); silent < 20*time.Second || silent > 27600*time.Millisecond {
+					t.Errorf("phase %d: asked after %s of silence", phase, silent)
+				}
+				last = time.Now()
+			}
+		})
+	}
 }
 
 // Redis' channels are those of all its databases. Staging may be in the next one, with the same service.

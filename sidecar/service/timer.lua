@@ -61,6 +61,6 @@ redis.call('ZADD', due, at, member(kind, at, copy))        -- first: should it b
 if waits then redis.call('ZREM', due, member(before, setAt, setBy)) end
 redis.call('SET', timer, (kind == 'series' and 'series ' .. newest .. ' ' or '') .. at .. ' ' .. copy .. (waits and ' 0 ' or ' 1 ') .. source)
 weigh(more)
-local first = redis.call('ZRANGE', due, '(' .. now, '+inf', 'BYSCORE', 'LIMIT', 0, 1)[1] -- at rest, 30 s and a second at most, replicas know when it comes due
+local first = redis.call('ZRANGE', due, '(' .. now, '+inf', 'BYSCORE', 'LIMIT', 0, 1)[1] -- at rest, replicas have looked 31 s later
 if tonumber(at) <= now or tonumber(at) < now + 31000 and first == member(kind, at, copy) then redis.pcall('PUBLISH', ARGV[8], 'due') end
 return {'SET', now, waits and 0 or 1, tonumber(at)}
