@@ -205,15 +205,20 @@ func (w *world) lacked(r *replica, job string, from, to time.Duration) bool {
 // from the same one as the other, is never that, unless it waited for the end of that run: the new ledger did not know
 // that the tick had been claimed.
 func (w *world) ofTwoLines(before, now claim) bool {
-	if now.parent == before.run && now.kind == "catchup" &&
-		(now.policy == string(lock.Queue) || now.policy == string(lock.Replace) || w.refusedBehind(before, now)) {
+	if now.parent == before.run && w.waitedBehind(before, now) {
 		return w.outlivedLoss(before)
 	}
 	if p, ok := w.parent(now); ok && (p.how == "finish" || p.settled == 0 || p.run == before.run ||
-		p.run == before.parent && !(before.kind == "catchup" && w.refusedBehind(p, before))) {
+		p.run == before.parent && !w.waitedBehind(p, before)) {
 		return false
 	}
 	return w.outlivedLoss(before) || w.outlivedLoss(now)
+}
+
+// waitedBehind reports whether a claim from the table waited for the end of a run of the same tick.
+func (w *world) waitedBehind(in, now claim) bool {
+	return now.kind == "catchup" &&
+		(now.policy == string(lock.Queue) || now.policy == string(lock.Replace) || w.refusedBehind(in, now))
 }
 
 // refusedBehind reports whether a claim from the table met with a run of the same tick, which had begun after the tick

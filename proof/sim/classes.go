@@ -550,8 +550,27 @@ func (p *Plan) rests(r *rand.Rand) {
 		}
 	}
 	if r.IntN(2) == 0 { // the others have slept since before the tick whose run is left
-		p.Faults = append(p.Faults, Fault{At: time.Duration(pick(r, 60, 80))*time.Second + 300*time.Millisecond +
-			upTo(r, 3*time.Second), Kind: "crash", Replica: -1, For: 6 * time.Second})
+		tick := time.Duration(pick(r, 60, 80)) * time.Second
+		crash := tick + 300*time.Millisecond + upTo(r, 3*time.Second)
+		if r.IntN(2) == 0 { // nor does one hear of it, and its claim gets no answer at first
+			crash = tick + 8*time.Second
+			for i := range p.Jobs {
+				p.Jobs[i].Takes = [2]time.Duration{9 * time.Second, 12 * time.Second}
+			}
+			p.Faults = append(p.Faults, Fault{At: tick - 50*time.Millisecond, Kind: "void",
+				Replica: r.IntN(len(p.Replicas)), For: 600*time.Millisecond + upTo(r, time.Second/2)})
+		}
+		p.Faults = append(p.Faults, Fault{At: crash, Kind: "crash", Replica: -1, For: 6 * time.Second})
+	} else if r.IntN(3) == 0 { // nothing but timers, set after the last look, of which nobody is told
+		p.Faults, p.Orders, p.Timers = nil, nil, nil
+		for i := range p.Jobs {
+			p.Jobs[i].Period, p.Jobs[i].Takes = 60*time.Second, [2]time.Duration{0, time.Second}
+		}
+		for i := range 5 {
+			at := 61*time.Second + upTo(r, 3*time.Second)
+			p.Timers = append(p.Timers, TimerPlan{ID: fmt.Sprintf("t%d", i+1), Set: at,
+				Due: at + 31*time.Second + upTo(r, 3*time.Second)})
+		}
 	}
 	p.Lasts = 130 * time.Second
 }

@@ -29,7 +29,7 @@ func (w *world) disturbed(place int, from, to time.Duration, but ...string) bool
 const unanswered = "unanswered"
 
 // silence is how long a connection at rest may be dead before its replica notices, if it asks nothing meanwhile.
-const silence = 30 * time.Second
+const silence = 33 * time.Second
 
 // deaf reports whether messages may not reach a replica, and it does not know: its connections were in the void, and it
 // asked nothing there.

@@ -6,6 +6,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/solotick/solotick/internal/rds"
 )
 
 // network is what lies between the replicas and Redis: links whose messages take their time, one after the other.
@@ -132,14 +134,15 @@ func (n *network) fate(l *link, way int, about *call) (delay time.Duration, lost
 	delay = n.dice.between(n.far/10, n.far, keys(forDelay)...)
 	here, there := l.replica.weather(), n.world.redis.weather()
 	if here.blackhole || there.blackhole {
-		if way == toServer { // the replica notices
+		// A message into the void is sent again when the void ends, or never.
+		lost, wait := n.dice.chance(0.5, keys(forHeld)...), n.world.untilHealed(l.replica)
+		if way == toServer && (lost || wait > rds.DefaultTimeout) { // the replica notices
 			n.world.span(l.replica.place, n.world.now(), n.world.now(), unanswered)
 		}
-		// A message into the void is sent again when the void ends, or never.
-		if n.dice.chance(0.5, keys(forHeld)...) {
+		if lost {
 			return delay, true, true
 		}
-		return delay + n.world.untilHealed(l.replica), false, false
+		return delay + wait, false, false
 	}
 	deaf := n.world.plan.DeafReaps
 	if n.far >= 100*time.Millisecond { // every other new connection takes too long for its first question there

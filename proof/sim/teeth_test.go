@@ -352,7 +352,8 @@ var teeth = []tooth{
 		{"sidecar/settle.go", "if end.outcome == notStarted && w.attempt > 1 {", "if !BROKEN && end.outcome == notStarted && w.attempt > 1 {"},
 	}},
 	{"watch for two leases", "prompt", "", []edit{{"lock/watch.go", "stale := now-s.since >= ttl(r.Job) ||", "stale := now-s.since >= PICK[time.Duration](2, 1)*ttl(r.Job) ||"}}},
-	{"look twice a minute", "prompt", atRest, []edit{{"sidecar/look.go", "wait := beat.Near(l.steps.clock.wall(), lookEvery)", "wait := PICK(30*time.Second, beat.Near(l.steps.clock.wall(), lookEvery))"}}},
+	{"look twice a minute", "prompt", atRest, []edit{{"sidecar/look.go", "wait, left := beat.Near(l.steps.clock.wall(), lookEvery)", "wait, left := PICK(30*time.Second, beat.Near(l.steps.clock.wall(), lookEvery))"}}},
+	{"rest for half a minute", "prompt", atRest, []edit{{"sidecar/look.go", "since < longestRest", "since < PICK(30*time.Second, longestRest)"}}},
 	{"forget a loss until the next tick", "2: never lost", atRest, []edit{{"sidecar/register.go", "lost := !g.", "lost := !BROKEN && !g."}}},
 	{"begin a run and tell nobody", "prompt", atRest, []edit{
 		{"lock/acquire.lua", "redis.pcall('PUBLISH', KEYS[5], 'run ' .. job .. ' ' .. ARGV[3] .. ' ' .. h[1] .. ' ' .. replica)", ""},
@@ -461,7 +462,7 @@ var untold = edit{"sidecar/record.go", "w.close(because != redisError)\n",
 	"w.close(because != redisError)\n\tif why.until.Equal(time.Unix(1, 0)) {\n\t\treturn why\n\t}\n"}
 
 // findWithin is the number of seeds, all or those of one class, that have to find a fault.
-const findWithin = 1000
+const findWithin = 20000
 
 // TestTeeth builds the simulation over sources that have all faults, chooses one after the other, and expects that some
 // seed finds it.

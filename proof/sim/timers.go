@@ -271,7 +271,7 @@ func (w *world) checkTimersFired() {
 		w.met["timers"]++
 		if len(starts[job]) > 0 && w.plan.Class == atRest { // few timers, and no crash that strikes one
 			first := slices.MinFunc(starts[job], func(a, b *run) int { return cmp.Compare(a.start, b.start) }).start
-			if from, ok := w.quiet(job, max(due, t.set), first, 5*time.Second); ok {
+			if from, ok := w.quiet(job, max(due, t.set), first, 2*time.Second); ok {
 				w.violatedAt(from, "prompt", job,
 					"the timer that came due at %s was fired at %s, and could have been since %s", due, first, from)
 			}
