@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -13,25 +14,25 @@ import (
 )
 
 const (
-	// settled is how long a start usually takes at most: until then the replica asks Redis, registers its jobs and
-	// fires the first ticks. With thousands of jobs on a busy machine it takes longer, so each wait is only twice the
-	// last.
+	// settled is how long a start mostly takes. With thousands of jobs it takes longer: each wait is twice the last.
 	settled = 2 * time.Second
-	// tidied is how often the replica returns memory in the end. At rest, once a minute would be a fifth of its CPU.
+	// tidied is how often memory is returned in the end. At rest, once a minute would be a fifth of a replica's CPU.
 	tidied = 4 * time.Minute
 )
 
-// limitMemory has the heap stay within three quarters of the memory that the container may have, as far as collecting
-// garbage earlier can do that. The rest is for the binary's pages, the kernel's buffers and bursts. GOMEMLIMIT goes
-// before.
-func limitMemory(container int64) {
+// useLittle has one thread at a time run Go code, since a second one is mostly woken for nothing. It has the heap stay
+// within three quarters of the memory that the container may have, as far as collecting garbage earlier can do that:
+// the rest is for the binary's pages, the kernel's buffers and bursts. GOMAXPROCS and GOMEMLIMIT go before.
+func useLittle(container int64) {
 	if container > 0 && os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(container / 4 * 3)
 	}
+	if os.Getenv("GOMAXPROCS") == "" {
+		runtime.GOMAXPROCS(1)
+	}
 }
 
-// containerMemory is how many bytes this process' control group (version 2) may have, as the files below root say; 0 if
-// that is not known.
+// containerMemory is how many bytes this process' control group (version 2) may have, by files below root; 0 = unknown.
 func containerMemory(root string) int64 {
 	groups, _ := os.ReadFile(filepath.Join(root, "proc/self/cgroup"))
 	for line := range strings.Lines(string(groups)) {

@@ -57,7 +57,20 @@ func TestTheContainersMemoryIsThatOfItsControlGroup(t *testing.T) {
 	}
 }
 
+func TestAReplicaRunsOnOneCore(t *testing.T) {
+	usual := runtime.GOMAXPROCS(2)
+	defer runtime.GOMAXPROCS(usual)
+	for set, want := range map[string]int{"2": 2, "": 1} {
+		runtime.GOMAXPROCS(2)
+		t.Setenv("GOMAXPROCS", set)
+		if useLittle(0); runtime.GOMAXPROCS(0) != want {
+			t.Errorf("GOMAXPROCS=%q: it runs on %d", set, runtime.GOMAXPROCS(0))
+		}
+	}
+}
+
 func TestTheHeapStaysWithinTheContainersMemory(t *testing.T) {
+	t.Setenv("GOMAXPROCS", "as it is")
 	usual := debug.SetMemoryLimit(-1)
 	defer debug.SetMemoryLimit(usual)
 	for _, c := range []struct {
@@ -66,7 +79,7 @@ func TestTheHeapStaysWithinTheContainersMemory(t *testing.T) {
 		want      int64
 	}{{0, "", usual}, {64 << 20, "1GiB", usual}, {64 << 20, "", 48 << 20}} {
 		t.Setenv("GOMEMLIMIT", c.set)
-		limitMemory(c.container)
+		useLittle(c.container)
 		if n := debug.SetMemoryLimit(-1); n != c.want {
 			t.Errorf("%+v: the limit is %d", c, n)
 		}

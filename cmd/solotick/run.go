@@ -91,7 +91,7 @@ func (a *app) run(c *cobra.Command, observe bool) error {
 	if err != nil {
 		return err
 	}
-	limitMemory(containerMemory("/"))
+	useLittle(containerMemory("/"))
 	t, source, broken, err := a.tableToRun(log)
 	if err != nil {
 		return err
@@ -102,8 +102,7 @@ func (a *app) run(c *cobra.Command, observe bool) error {
 		return err
 	}
 	if (t.Redis.URL == config.Embedded || address == config.Embedded) && !c.Flag("log-level").Changed {
-		// Such a table is for trying out, and its user wants to see that the other replicas skip a tick. At level info,
-		// only the replica that fires it says so.
+		// Such a table is for trying out. At level debug the other replicas, too, say what became of a tick.
 		a.logLevel = "debug"
 		if log, err = a.logger(); err != nil {
 			return err
