@@ -5,7 +5,9 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 BIN = bin
 PROGRAMS = ./cmd/...
 
-RELEASE = -trimpath -tags nethttpomithttp2 -ldflags "-s -w -X main.version=$(VERSION)"
+# Only what a tick passes is inlined: the binary is a megabyte smaller, and a replica as fast.
+INLINED = std github.com/redis/... ./internal/... ./lock/... ./sidecar/...
+RELEASE = -trimpath -gcflags=all=-l $(INLINED:%=-gcflags=%=) -tags nethttpomithttp2 -ldflags "-s -w -X main.version=$(VERSION)"
 
 .PHONY: build completions release-snapshot check test test-product test-outside race budget proof proof-report lint soak bench bench-gate faults benchmarks stores nemesis hour model sim recording screenshot
 
