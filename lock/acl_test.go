@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -126,8 +127,8 @@ type player struct {
 	service *service.Store
 	ctx     context.Context
 	admin   redis.UniversalClient
-	name    string        // of the service
-	boot    time.Duration // how far its clock has been put forward
+	name    string       // of the service
+	boot    atomic.Int64 // how far its clock has been put forward
 	heard   chan struct{}
 }
 
@@ -139,7 +140,7 @@ func playAs(ctx context.Context, t *testing.T, server *redistest.Server, user st
 	t.Cleanup(func() { _ = rdb.Close() })
 	p := &player{ctx: ctx, admin: w.Admin, name: user, heard: make(chan struct{}, 100)}
 	s, err := service.New(rdb, user, lock.Options{Timeout: w.Timeout(), WaitReplicas: 1,
-		Boottime: func() time.Duration { return time.Since(w.Start) + p.boot }})
+		Boottime: func() time.Duration { return time.Since(w.Start) + time.Duration(p.boot.Load()) }})
 	if err != nil {
 		return err
 	}
@@ -296,7 +297,7 @@ func (p *player) takesOver() error {
 		return err
 	}
 	watch.Unchanged(seen.Runs, ttl)
-	p.boot += playTTL
+	p.boot.Add(int64(playTTL))
 	old := watch.Unchanged(seen.Runs, ttl)
 	if len(old) != 1 {
 		return fmt.Errorf("%d old runs", len(old))

@@ -233,7 +233,7 @@ if owner then redis.call('DEL', lock) end
 local set = redis.call('SET', lock, uuid, 'NX', 'EX', math.ceil(ttl / 1000))
 if not set or redis.call('GET', lock) ~= uuid then return redis.error_reply('LOCKLOST the lock is not ours after SET NX') end
 if member == '' then                                        -- the others need not ask for it, and who is at rest looks again
-  redis.pcall('PUBLISH', KEYS[5], 'run ' .. job .. ' ' .. ARGV[3] .. ' ' .. h[1] .. ' ' .. replica)
+  redis.pcall('PUBLISH', KEYS[5], 'run ' .. job .. ' ' .. ARGV[3] .. ' ' .. h[1] .. ' ' .. replica .. ' ' .. uuid .. ' ' .. now + ttl)
 else
   redis.call('ZREM', due, member)
   if h[16] == ARGV[3] then redis.call('HDEL', ledger, 'handed') end

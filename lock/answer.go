@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"time"
@@ -74,21 +75,23 @@ func parseAnswer(parts []any) (Answer, error) {
 
 // Heard is a claim of a tick of the table, as the replicas hear of it on the channel of nudges.
 type Heard struct {
-	Tick   time.Time
-	Job    string
-	Answer Answer // as a claim of this tick would get it
+	Running // as it began
+	Tick    time.Time
+	Answer  Answer        // as a claim of this tick would get it
+	Since   time.Duration // when it was heard of, by the boot clock
 }
 
-// ParseHeard reads `JOB TICK BORN REPLICA`, which acquire publishes after `run`; false if it is anything else. So the
-// others need not ask for the tick. A message that is lost costs a question.
-func ParseHeard(text string) (h Heard, ok bool) {
+// ParseHeard reads `JOB TICK BORN REPLICA RUN END`, which acquire publishes after `run`, heard of at since; false if it
+// is anything else. So the others need not ask for the tick. A message that is lost costs a question.
+func ParseHeard(text string, since time.Duration) (h Heard, ok bool) {
 	f := strings.Fields(text)
-	if len(f) != 4 {
+	if len(f) != 6 {
 		return h, false
 	}
-	tick, bad := strconv.ParseInt(f[1], 10, 64)
-	born, wrong := strconv.ParseInt(f[2], 10, 64)
-	h = Heard{Job: f[0], Tick: rds.FromMillis(tick)}
+	tick, err := strconv.ParseInt(f[1], 10, 64)
+	born, err2 := strconv.ParseInt(f[2], 10, 64)
+	end, err3 := strconv.ParseInt(f[5], 10, 64)
+	h = Heard{Running: Running{Run: f[4], Job: f[0], leaseEnd: end}, Tick: rds.FromMillis(tick), Since: since}
 	h.Answer = Answer{Code: Fired, Prev: h.Tick, Born: rds.FromMillis(born), Holder: f[3]}
-	return h, bad == nil && wrong == nil
+	return h, cmp.Or(err, err2, err3) == nil
 }

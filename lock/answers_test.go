@@ -66,12 +66,13 @@ func TestAnswersTellWhatTheirCodeHas(t *testing.T) {
 }
 
 func TestWhatIsHeardOfAClaim(t *testing.T) {
-	want := Heard{Tick: at(12), Job: "job", Answer: Answer{Code: Fired, Prev: at(12), Holder: "b", Born: at(8)}}
-	if got, ok := ParseHeard("job 12 8 b"); !ok || got != want {
+	want := Heard{Running: Running{Run: "run", Job: "job", leaseEnd: 27}, Tick: at(12), Since: time.Second,
+		Answer: Answer{Code: Fired, Prev: at(12), Holder: "b", Born: at(8)}}
+	if got, ok := ParseHeard("job 12 8 b run 27", time.Second); !ok || got != want {
 		t.Errorf("%+v, %t, want %+v", got, ok, want)
 	}
-	for _, bad := range []string{"", "job 12 8", "job 12 8 b more", "job x 8 b", "job 12 x b"} {
-		if got, ok := ParseHeard(bad); ok {
+	for _, bad := range []string{"", "job 12 8 b", "job 12 8 b run 27 more", "job x 8 b run 27", "job 12 x b run 27", "job 12 8 b run x"} {
+		if got, ok := ParseHeard(bad, 0); ok {
 			t.Errorf("%q was read as %+v", bad, got)
 		}
 	}

@@ -77,9 +77,9 @@ func (p *prober) told(want ...string) {
 
 func isRun(nudge string) bool { return strings.HasPrefix(nudge, "run") }
 
-// ran is the nudge that tells of a claim of tick n of the table.
-func (p *prober) ran(n int64) string {
-	return fmt.Sprintf("run %s %d %s r", walkJob, nominal(n), p.field("born"))
+// ran is the nudge that tells of a claim of a tick of the table, made now.
+func (p *prober) ran(c Claim) string {
+	return fmt.Sprintf("run %s %d %s %s %s %d", walkJob, c.Tick.UnixMilli(), p.field("born"), c.Replica, c.Run, p.clock+walkTTL.Milliseconds())
 }
 
 // claims is a claim of tick n of the table.
@@ -615,7 +615,7 @@ func (p *prober) probeNudges() {
 	p.isTold(run, Won)
 	p.isTold(p.claims(Forbid, 2), Overlap)
 	p.isTold(p.claims(Queue, 3), Queued)
-	p.told(p.ran(1))
+	p.told(p.ran(run))
 	p.isTold(p.claims(Replace, 4), Queued)
 	p.told("stop " + walkJob)
 	list := p.claims(Queue, 5)
@@ -628,7 +628,7 @@ func (p *prober) probeNudges() {
 		c := p.claims(Allow, int64(6+wait))
 		p.isTold(c, Won)
 		p.settles(c, "handover", c.due().Member(), wait)
-		p.told(p.ran(int64(6+wait)), "due")
+		p.told(p.ran(c), "due")
 		p.demand(p.number("ZSCORE", p.keys.DueJobs, c.due().Member()) == p.clock+int64(wait), "it does not wait for %d ms", wait)
 	}
 	runs := []Claim{p.claims(Allow, 8), p.claims(Allow, 9)}
@@ -640,7 +640,7 @@ func (p *prober) probeNudges() {
 		p.settles(c, "reap", "", 0, p.clock+walkTTL.Milliseconds())
 		p.settles(c, "abandon", c.due().Member(), wait)
 	}
-	p.told(p.ran(8), strings.TrimSuffix(p.ran(9), "r")+"q", "due", "due")
+	p.told(p.ran(runs[0]), p.ran(runs[1]), "due", "due")
 	for n := range int64(2) { // of due members, the first run alone is told, and no tick of the table is claimed
 		c := p.claims(Allow, 5+n)
 		c.Member = Due{Tick: c.Tick, Job: walkJob, Kind: "backfill", Attempt: 1, Nonce: "n"}.Member()

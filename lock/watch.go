@@ -39,6 +39,8 @@ type Watcher struct {
 	Dead func(run string) bool
 	// Lacks tells of jobs that only others may have: their runs are left to those for one lease more. Set it as Dead.
 	Lacks func(job string) bool
+	// Heard tells of the newest claim of a job that was heard of; nil = none was. Set it as Dead.
+	Heard func(job string) *Heard
 
 	store   *Store
 	id      string              // by which Redis knows that it asks again
@@ -55,8 +57,8 @@ type sighting struct {
 
 // NewWatcher makes a Watcher that has seen nothing yet.
 func (s *Store) NewWatcher() *Watcher {
-	return &Watcher{Lacks: func(string) bool { return false }, store: s, id: uuid.NewString(),
-		seen: map[string]sighting{}, told: map[string]int64{}}
+	return &Watcher{Lacks: func(string) bool { return false }, Heard: func(string) *Heard { return nil }, store: s,
+		id: uuid.NewString(), seen: map[string]sighting{}, told: map[string]int64{}}
 }
 
 // Unchanged gets the runs that a Look saw, and returns those whose lease has not moved for at least ttl(job), those
@@ -73,6 +75,9 @@ func (w *Watcher) Unchanged(runs []Running, ttl func(job string) time.Duration) 
 		s, ok := w.seen[r.Run]
 		if !ok || s.leaseEnd != r.leaseEnd {
 			s = sighting{leaseEnd: r.leaseEnd, since: now}
+			if h := w.Heard(r.Job); !ok && h != nil && h.Running == r { // ok: a failover brought it back
+				s.since = h.Since
+			}
 		}
 		stale := now-s.since >= ttl(r.Job) || w.isDead(r)
 		if _, asked := w.asked.Load(r); !asked && stale && !w.store.kept.has(r.Run) {

@@ -17,6 +17,36 @@ func fmtInt(n int64) string { return strconv.FormatInt(n, 10) }
 // interrupted is what these cases write down of a run that is taken over.
 func interrupted(lock.Record) lock.Ending { return lock.Ending{Entry: "interrupted"} }
 
+// A claim is told with its lease: a watcher need not have seen it, but for a renewal since.
+func TestAWatcherGoesByTheLeaseThatItWasToldOf(t *testing.T) {
+	redisworld.OnEvery(t, func(w *redisworld.World) {
+		w.Born()
+		a, b := w.Replica("a"), w.Replica("b")
+		l, _ := a.Wins(a.Claim(1))
+		told := lock.Heard{Running: b.Looks()[0], Since: time.Since(w.Start)}
+		b.Suspend(w.TTL)
+		watch := func() func([]lock.Running) int {
+			watcher := b.NewWatcher()
+			watcher.Heard = func(string) *lock.Heard { return &told }
+			return func(runs []lock.Running) int {
+				return len(watcher.Unchanged(runs, func(string) time.Duration { return w.TTL }))
+			}
+		}
+		if n := watch()(b.Looks()); n != 1 {
+			w.Errorf("%d runs are overdue a ttl after one was told of", n)
+		}
+		w.Pass(10 * time.Millisecond)
+		w.Must(l.Verify(w.Context()))
+		overdue := watch()
+		if n := overdue(b.Looks()); n != 0 {
+			w.Errorf("%d runs are overdue at the first sight of a new lease", n)
+		}
+		if n := overdue([]lock.Running{told.Running}); n != 0 { // a failover has forgotten the renewal
+			w.Errorf("%d runs are overdue at the first sight of a lease that has come back", n)
+		}
+	})
+}
+
 func TestOneWatcherOfThreeTakesADeadRunOver(t *testing.T) {
 	redisworld.OnEvery(t, func(w *redisworld.World) {
 		w.Born()

@@ -26,6 +26,20 @@ type claimer struct {
 	record    *recorder
 }
 
+// held is the right to run a job for a tick.
+type held struct {
+	*lock.Lease        // nil: every replica has that right
+	run         string // UUID
+	token       int64
+	since       time.Time // see lock.Lease.Since
+}
+
+// Trusted is that of the lease.
+func (h *held) Trusted() bool { return h.Lease == nil || h.Lease.Trusted() }
+
+// TrustedFor is that of the lease.
+func (h *held) TrustedFor(d time.Duration) bool { return h.Lease == nil || h.Lease.TrustedFor(d) }
+
 // acquire races for the tick while it is worth firing. It returns the right to fire it, or why this replica does not
 // fire it. If it returns neither, the wake has to pass the gate again.
 func (c *claimer) acquire(w *wake) (*held, skip) {

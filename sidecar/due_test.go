@@ -202,6 +202,7 @@ jobs:
 		first := w.origin()
 		_, err := w.redis.ZAdd(dueSet, 0, fmt.Sprintf("%d slow catchup 1 0 0 x", first.Add(-time.Hour).UnixMilli()))
 		w.must(err)
+		w.redis.Publish("solotick:{test}:events", "due")
 		w.at(18 * time.Second)
 		starts := w.started("slow")[first.Add(-time.Hour)]
 		if len(starts) != 1 {

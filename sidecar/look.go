@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/solotick/solotick/internal/beat"
+	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/service"
 )
 
@@ -30,6 +31,8 @@ type looker struct {
 	// Since the last look. onMessage and looks write them.
 	reconnected atomic.Bool   // perhaps to a Redis that was restarted
 	began       atomic.Bool   // a run
+	sights      atomic.Bool   // a timer will set that, since a run was heard of
+	proved      atomic.Int64  // when a claim last showed that Redis has its data, by the cluster clock, in nanoseconds
 	woken       chan struct{} // holds one element then, for a looker that sleeps for longer than lookEvery
 
 	// The loop's alone.
@@ -58,8 +61,11 @@ const lookAhead = 2 * time.Second
 
 // rests reports whether a look would find nothing, as the last one did.
 func (l *looker) rests() bool {
-	now, tick := l.steps.clock.Now(), l.beforeTick()
-	return l.knowsDues(now) && !l.began.Load() && (now.Before(tick) || !l.looked.Before(tick))
+	now, seen, tick := l.steps.clock.Now(), l.looked, l.beforeTick()
+	if proved := time.Unix(0, l.proved.Load()); proved.After(seen) && !proved.After(now) {
+		seen = proved
+	}
+	return l.knowsDues(now) && !l.began.Load() && (now.Before(tick) || !seen.Before(tick))
 }
 
 // knowsDues reports whether nothing is due, as the last look saw: whoever makes something due before the others expect
@@ -118,6 +124,31 @@ func (l *looker) onMessage(resumed string) {
 	}
 	l.reconnected.CompareAndSwap(false, resumed == service.AnyJob)
 	l.nudges.nudge()
+}
+
+// hear keeps what was heard of a claim for the job's next wakes, and for a takeover. Mostly, the run has ended before
+// its lease has to be renewed: only then the looker looks at what runs.
+func (l *looker) hear(h lock.Heard) {
+	jobs := l.jobs()
+	j := jobs[h.Job]
+	if j == nil {
+		l.onMessage(service.RunBegan)
+		return
+	}
+	j.heard.Store(&h)
+	if h.Answer.Born.Equal(j.bornAt()) {
+		l.proved.Store(l.steps.clock.Now().UnixNano())
+	}
+	if l.sights.CompareAndSwap(false, true) {
+		within := beat.Rest
+		for name := range jobs {
+			within = min(within, l.takeover.ttl(name)/3)
+		}
+		time.AfterFunc(within, func() {
+			l.sights.Store(false)
+			l.onMessage(service.RunBegan)
+		})
+	}
 }
 
 func (l *looker) look(ctx context.Context) {

@@ -27,25 +27,21 @@ func TestNudgesHaveTheLookerLookOnce(t *testing.T) {
 		if time.Sleep(time.Second - 1); looked() {
 			t.Error("it looks too early")
 		}
-		if time.Sleep(time.Nanosecond); !looked() || len(n.armed) != 0 {
-			t.Errorf("it does not look then, or keeps %d timers", len(n.armed))
+		if time.Sleep(time.Nanosecond); !looked() {
+			t.Error("it does not look then")
 		}
-	})
-}
-
-func TestNudgesThatHaveStoppedKeepNoTimer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		n := newNudges()
-		n.nudgeIn(time.Second)
-		n.nudgeIn(2 * time.Second)
-		n.stop()
-		n.nudgeIn(3 * time.Second)
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		select {
-		case <-n.nudged:
-			t.Error("a timer went off after the end")
-		default:
+		n.nudgeWithin(time.Second)
+		time.Sleep(time.Second / 2)
+		n.nudgeWithin(time.Second)
+		if time.Sleep(time.Second / 2); !looked() {
+			t.Error("it does not look within a second")
+		}
+		if time.Sleep(time.Minute); looked() {
+			t.Error("two calls are two looks")
+		}
+		n.nudgeWithin(time.Second)
+		if time.Sleep(time.Second); !looked() {
+			t.Error("it does not look once more")
 		}
 	})
 }

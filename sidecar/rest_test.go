@@ -12,6 +12,7 @@ import (
 	"github.com/alicebob/miniredis/v2/server"
 	"github.com/google/uuid"
 
+	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/service"
 )
 
@@ -287,6 +288,66 @@ func TestARunThatBeginsEndsTheRestOfTheOthers(t *testing.T) {
 			}
 		}
 	})
+}
+
+// countLooks counts from now on how often what runs is read.
+func (w *world) countLooks() *atomic.Int32 {
+	looks := &atomic.Int32{}
+	w.redis.Server().SetPreHook(func(_ *server.Peer, command string, args ...string) bool {
+		if strings.EqualFold(command, "ZRANGE") && strings.Contains(args[0], ":running") {
+			looks.Add(1)
+		}
+		return false
+	})
+	return looks
+}
+
+// Where run after run begins, a look at each would be most of what Redis is asked.
+func TestRunsOfEachSecondAreLookedAtOnceInFiveSeconds(t *testing.T) {
+	simulate(t, herdTable(1, "* * * * * *"), func(w *world) {
+		for range 3 {
+			w.replica(0)
+		}
+		w.at(time.Minute)
+		looks := w.countLooks()
+		w.at(2 * time.Minute)
+		if n := looks.Load(); n < 3*10 || n > 3*14 {
+			t.Errorf("three replicas looked %d times in a minute, want about 36 times", n)
+		}
+		if s := w.started("j0"); len(s) < 100 {
+			t.Errorf("only %d ticks were started", len(s))
+		}
+	})
+}
+
+// A replica looks ahead of a tick whether Redis has lost its data. A claim that it hears of, in the ledger that it
+// knows, shows the same.
+func TestAHeardClaimInTheKnownLedgerSparesALook(t *testing.T) {
+	for name, c := range map[string]struct {
+		born, at time.Duration // the ledger's, from what is known; when it is heard, from now
+		want     int32
+	}{
+		"known": {0, 0, 0}, "another ledger": {time.Millisecond, 0, 5}, "before the clock was set back": {0, time.Hour, 5},
+	} {
+		simulate(t, herdTable(1, "* * * * * *"), func(w *world) {
+			r := w.replica(0)
+			w.at(30 * time.Second)
+			w.must(r.store.Pause(w.t.Context(), "j0", "", time.Time{})) // so that there is no claim
+			w.at(time.Minute)
+			looks, j := w.countLooks(), r.jobs()["j0"]
+			for i := range 100 {
+				w.at(time.Minute + time.Duration(i)*100*time.Millisecond)
+				a := lock.Answer{Code: lock.Fired, Born: j.bornAt().Add(c.born), Holder: "another"}
+				r.looker.hear(lock.Heard{Running: lock.Running{Job: "j0"}, Tick: w.origin(), Answer: a})
+				if c.at > 0 {
+					r.looker.proved.Store(r.clock.Now().Add(c.at).UnixNano())
+				}
+			}
+			if n := looks.Load(); n < c.want-1 || n > c.want+1 {
+				t.Errorf("%s: %d looks in ten seconds, want about %d", name, n, c.want)
+			}
+		})
+	}
 }
 
 // While a table is rolled out, an operator asks which replica has which.

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/solotick/solotick/config"
-	"github.com/solotick/solotick/lock"
 	"github.com/solotick/solotick/sidecar/execute"
 	"github.com/solotick/solotick/sidecar/service"
 )
@@ -38,13 +37,6 @@ func (a *atWork) spec(name string) *spec { return a.job(name).inForce() }
 
 // jobs are the jobs at work.
 func (a *atWork) jobs() roster { return *a.roster.Load() }
-
-// hear keeps what was heard of a claim for the job's next wakes.
-func (a *atWork) hear(h lock.Heard) {
-	if j := a.job(h.Job); j != nil {
-		j.heard.Store(&h)
-	}
-}
 
 // ahead is how long before their ticks the jobs are claimed.
 func (a *atWork) ahead() time.Duration { return aheadOf(len(a.jobs())) }

@@ -139,7 +139,7 @@ func (s *Sidecar) connect(o Options, timer *job) {
 		refusal:  func() error { return *s.heartbeat.beatRefused.Load() },
 		soonest:  s.cron.agenda.soonest,
 		woken:    make(chan struct{}, 1),
-		takeover: newTakeover(o.Replica, o.Died, s.store.Locks, s.log, s.spec, record.interrupted),
+		takeover: newTakeover(o.Replica, o.Died, s.store.Locks, s.log, s.job, record.interrupted),
 		steps: steps{clock: s.clock, log: s.log, jobs: s.jobs, wake: s.wake, setBack: s.setBack,
 			launch: func(w *wake) { s.firer.launch(w, nil) }},
 		dueTicks: &dueTicks{locks: s.store.Locks, clock: s.clock, log: s.log, jobs: s.jobs, timers: timers,
@@ -159,7 +159,6 @@ func (s *Sidecar) Run(ctx context.Context) error {
 	clock.Go(func() { s.clock.run(ticking) })
 	defer clock.Wait()
 	defer stopClock()
-	defer s.looker.nudges.stop()
 	s.looker.look(ctx) // so that ticks come on the cluster clock from the start, when Redis is there
 	if err := s.start(); err != nil {
 		s.stopAccepting()
@@ -172,7 +171,7 @@ func (s *Sidecar) Run(ctx context.Context) error {
 	watching.Go(func() { s.probe.run(s.accepting) })
 	attended, stopAttending := context.WithCancel(context.Background()) // until the last fire has ended
 	attending.Go(func() { s.heartbeat.run(attended, s.accepting.Done()) })
-	attending.Go(func() { s.store.Listen(attended, s.looker.onMessage, s.hear) })
+	attending.Go(func() { s.store.Listen(attended, s.looker.onMessage, s.looker.hear) })
 
 	select {
 	case <-ctx.Done():

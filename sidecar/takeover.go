@@ -24,11 +24,18 @@ type takeover struct {
 }
 
 // newTakeover makes the takeover of a replica, before which the processes with these nodes have died in its place.
-func newTakeover(replica string, died []string, locks *lock.Store, log *slog.Logger, spec func(string) *spec,
+func newTakeover(replica string, died []string, locks *lock.Store, log *slog.Logger, job func(string) *job,
 	count func(sp *spec, job, run string, rec lock.Reaped, detail string)) takeover {
-	t := takeover{replica: replica, died: died, watcher: locks.NewWatcher(), log: log, spec: spec, count: count}
+	t := takeover{replica: replica, died: died, watcher: locks.NewWatcher(), log: log, count: count}
+	t.spec = func(name string) *spec { return job(name).inForce() }
 	t.watcher.Dead = t.isDead
-	t.watcher.Lacks = func(job string) bool { return !service.IsTimer(job) && spec(job) == nil }
+	t.watcher.Lacks = func(name string) bool { return !service.IsTimer(name) && job(name) == nil }
+	t.watcher.Heard = func(name string) *lock.Heard {
+		if j := job(name); j != nil {
+			return j.heard.Load()
+		}
+		return nil
+	}
 	return t
 }
 

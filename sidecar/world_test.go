@@ -227,13 +227,14 @@ func (r *replica) Probe(ctx context.Context) error {
 }
 
 func (r *replica) dial(context.Context, string, string) (net.Conn, error) {
+	c, err := r.world.redis.Dial() // without r.mu: a message under way may wait for the replica, and that for its clock
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.dials++
-	if r.cut {
-		return nil, &net.OpError{Op: "dial", Err: errors.New("network is unreachable")}
+	if r.cut && err == nil {
+		c.Close()
+		err = &net.OpError{Op: "dial", Err: errors.New("network is unreachable")}
 	}
-	c, err := r.world.redis.Dial()
 	if err == nil {
 		c = r.carried(c)
 		r.conns = append(r.conns, c)

@@ -118,7 +118,8 @@ func TestTheLargerTheHerdTheEarlierItIsClaimed(t *testing.T) {
 			})
 			w.at(125 * time.Second)
 			tick := w.origin().Add(2 * time.Minute)
-			if got := tick.Sub(*first.Load()); (got - c.want).Abs() > 2*time.Millisecond {
+			// When it went to sleep, the bound of Redis' clock had grown for half a minute: by 0.1 ms a second.
+			if got := tick.Sub(*first.Load()); (got - c.want).Abs() > 4*time.Millisecond {
 				w.t.Errorf("of %d jobs, %d before, the first is claimed %s ahead, want %s", c.jobs, c.before, got, c.want)
 			}
 			w.allStarted(c.jobs, tick, 2*time.Millisecond)
@@ -195,7 +196,7 @@ func TestAClaimInAnotherLedgerIsNotBelieved(t *testing.T) {
 		for name, j := range r.jobs() {
 			a := lock.Answer{Code: lock.Fired, Prev: w.origin().Add(time.Minute), Holder: "another"}
 			a.Born = j.known(j.inForce()).born.Add(time.Millisecond)
-			r.hear(lock.Heard{Tick: a.Prev, Job: name, Answer: a})
+			r.looker.hear(lock.Heard{Running: lock.Running{Job: name}, Tick: a.Prev, Answer: a})
 		}
 		w.at(65 * time.Second)
 		w.allStarted(8, w.origin().Add(time.Minute), 2*time.Millisecond)
@@ -279,7 +280,7 @@ func TestInAHerdAReplicaThatIsFullCostsATenthOfASecond(t *testing.T) {
 		w.replica(5 * time.Millisecond)
 		w.replica(5 * time.Millisecond)
 		w.at(time.Minute + 10*time.Second)
-		w.allStarted(300, w.origin().Add(time.Minute), 102*time.Millisecond)
+		w.allStarted(300, w.origin().Add(time.Minute), 104*time.Millisecond)
 	})
 }
 

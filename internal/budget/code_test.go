@@ -72,7 +72,7 @@ const (
 // flat sorts the files of package sidecar. The tick path is the way of a wake, with the state of jobs and the counters.
 // Looks read what others have left in Redis, and deal with it.
 var flat = map[string]string{
-	ticks: "acquire attempt change everyreplica fire job jobinfo lease metrics outcome record register series settle " +
+	ticks: "acquire attempt change everyreplica fire job metrics outcome record register series settle " +
 		"span spec standings tally ticks wake yield",
 	looks: "deferred due look redisstatus steps takeover timers",
 	rest: "ask asker clock cron doc heartbeat life nudges precisesleep_linux ready reload rendezvous roster sidecar slots " +

@@ -18,9 +18,9 @@ import (
 
 // layers are those of the package sidecar, the lowest first. A file uses what stands in its own layer, or below.
 var layers = [...]struct{ name, files string }{
-	{"life", "life lease clock precisesleep_linux nudges"},
+	{"life", "life clock precisesleep_linux nudges"},
 	{"job", "outcome series spec ticks slots asker wake job cron roster register"},
-	{"metrics", "metrics tally standings jobinfo"},
+	{"metrics", "metrics tally standings"},
 	{"peers", "rendezvous heartbeat"},
 	{"fire", "everyreplica fire yield acquire attempt record change settle span ready try"},
 	{"look", "look takeover due deferred timers steps redisstatus"},

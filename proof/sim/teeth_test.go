@@ -352,11 +352,13 @@ var teeth = []tooth{
 		{"sidecar/settle.go", "if end.outcome == notStarted && w.attempt > 1 {", "if !BROKEN && end.outcome == notStarted && w.attempt > 1 {"},
 	}},
 	{"watch for two leases", "prompt", "", []edit{{"lock/watch.go", "stale := now-s.since >= ttl(r.Job) ||", "stale := now-s.since >= PICK[time.Duration](2, 1)*ttl(r.Job) ||"}}},
+	{"believe that a lease is as it was told", "taken for dead", "", []edit{{"lock/watch.go", "!ok && h != nil && h.Running == r {", "h != nil && (BROKEN || !ok && h.Running == r) {"}}},
+	{"look at no run that was told of", "prompt", atRest, []edit{{"sidecar/look.go", "if l.sights.CompareAndSwap(false, true) {", "if !BROKEN && l.sights.CompareAndSwap(false, true) {"}}},
 	{"look twice a minute", "prompt", atRest, []edit{{"sidecar/look.go", "wait, left := beat.Near(l.steps.clock.wall(), lookEvery)", "wait, left := PICK(30*time.Second, beat.Near(l.steps.clock.wall(), lookEvery))"}}},
 	{"rest for half a minute", "prompt", atRest, []edit{{"sidecar/look.go", "since < longestRest", "since < PICK(30*time.Second, longestRest)"}}},
 	{"forget a loss until the next tick", "2: never lost", atRest, []edit{{"sidecar/register.go", "lost := !g.", "lost := !BROKEN && !g."}}},
 	{"begin a run and tell nobody", "prompt", atRest, []edit{
-		{"lock/acquire.lua", "redis.pcall('PUBLISH', KEYS[5], 'run ' .. job .. ' ' .. ARGV[3] .. ' ' .. h[1] .. ' ' .. replica)", ""},
+		{"lock/acquire.lua", "redis.pcall('PUBLISH', KEYS[5], 'run ' .. job .. ' ' .. ARGV[3] .. ' ' .. h[1] .. ' ' .. replica .. ' ' .. uuid .. ' ' .. now + ttl)", ""},
 		{"lock/acquire.lua", "if redis.call('ZCARD', running) == 1 then", "if false then"},
 	}},
 	{"look for runs alone when something is due", "prompt", atRest, []edit{

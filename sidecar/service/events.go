@@ -23,9 +23,9 @@ const RunBegan = "+"
 // Listen receives the nudges of the service's replicas until ctx ends. It calls due with the name of a job that was
 // paused or resumed, with "" when something became due now, of which the next Look tells, or the subscription broke,
 // with AnyJob each time that it is established, at first and after its connection was lost, and with RunBegan when a
-// run has begun. It calls claimed with each claim of a table's tick, unless claims wait for replicas of Redis: a
-// failover could forget the claim. If a run is being replaced, Listen has its keeper ask at once. A lost nudge, as when
-// Redis is away, costs only the time until the next Look, or a question.
+// run has begun. It calls claimed instead with each claim of a table's tick, unless claims wait for replicas of Redis:
+// a failover could forget the claim. If a run is being replaced, Listen has its keeper ask at once. A lost nudge, as
+// when Redis is away, costs only the time until the next Look, or a question.
 func (s *Store) Listen(ctx context.Context, due func(job string), claimed func(lock.Heard)) {
 	for try := 0; ; try++ {
 		if s.hear(ctx, due, claimed) {
@@ -86,9 +86,10 @@ func (s *Store) hear(ctx context.Context, due func(job string), claimed func(loc
 			case "stop":
 				s.Locks.CheckLeases(about)
 			case "run":
-				due(RunBegan)
-				if claim, ok := lock.ParseHeard(about); ok && s.redis.WaitReplicas() == 0 {
+				if claim, ok := lock.ParseHeard(about, s.redis.Boottime()); ok && s.redis.WaitReplicas() == 0 {
 					claimed(claim)
+				} else {
+					due(RunBegan)
 				}
 			case "due":
 				due(about)
