@@ -552,8 +552,8 @@ func (p *Plan) rests(r *rand.Rand) {
 	if r.IntN(2) == 0 { // the others have slept since before the tick whose run is left
 		tick := time.Duration(pick(r, 60, 80)) * time.Second
 		crash := tick + 300*time.Millisecond + upTo(r, 3*time.Second)
-		if r.IntN(2) == 0 { // nor does one hear of it, and its claim gets no answer at first
-			crash = tick + 8*time.Second
+		if r.IntN(2) == 0 { // nor does the other hear of it, and its claim gets no answer at first
+			crash, p.Replicas, p.Faults = tick+8*time.Second, p.Replicas[:2], nil
 			for i := range p.Jobs {
 				p.Jobs[i].Takes = [2]time.Duration{9 * time.Second, 12 * time.Second}
 			}
