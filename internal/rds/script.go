@@ -22,12 +22,12 @@ const (
 	AllAnswers                 // all: they tell of ticks and runs, which another client may have written just before
 )
 
-// prelude begins every script: `now` is Redis' time in milliseconds.
+// prelude begins every script that knows `now`: Redis' time in milliseconds.
 const prelude = "local t = redis.call('TIME')\nlocal now = t[1] * 1000 + math.floor(t[2] / 1000)\n"
 
 // NewScript makes a script of its source, which may be that of another Script.
 func NewScript(source string, confirm Confirm) *Script {
-	if !strings.HasPrefix(source, "local t = ") {
+	if !strings.HasPrefix(source, "local t = ") && strings.Contains(source, "now") {
 		source = prelude + source
 	}
 	sum := sha1.Sum([]byte(source))

@@ -57,3 +57,14 @@ func TestWhatAnOperatorAskedForIsConfirmed(t *testing.T) {
 		t.Error("an answer without a code is confirmed")
 	}
 }
+
+// Each TIME is a command more that Redis runs.
+func TestAScriptAsksForTheTimeIfItNeedsIt(t *testing.T) {
+	without, with := NewScript("return 1", Unconfirmed), NewScript("return now", Unconfirmed)
+	if without.Source != "return 1" || with.Source != prelude+"return now" {
+		t.Errorf("%q, %q", without.Source, with.Source)
+	}
+	if again := NewScript(with.Source, Unconfirmed); again.Source != with.Source {
+		t.Errorf("of another script: %q", again.Source)
+	}
+}
