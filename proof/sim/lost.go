@@ -225,13 +225,13 @@ func (w *world) pausedFrom(job string, at time.Duration) time.Duration {
 }
 
 // handedUntil is the time until which a tick that is handed on, or given back, is worth firing. Where the guarantees
-// say so, that is later than the next tick.
+// say so, that is later than the next tick; not so if it was late before.
 func (j *judged) handedUntil(c *claim, at time.Duration) time.Duration {
 	if j.Missed == config.Skip && c.member == "" {
 		return j.expires(c.tick, at) // what replicas are asked to take was taken in time
 	}
 	if j.Missed == config.All || j.ConcurrencyPolicy == config.Queue ||
-		c.how == "handover" && j.Guarantee == config.AtLeastOnce {
+		c.how == "handover" && j.Guarantee == config.AtLeastOnce && c.kind != "catchup" {
 		j.world.met["handed on beyond the next tick"]++
 		return j.deadline(at, j.world.plan.Lasts)
 	}
