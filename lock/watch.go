@@ -30,7 +30,7 @@ func ParseRunning(member string, score float64) (Running, bool) {
 	return Running{Run: run, Job: job, leaseEnd: int64(score)}, ok
 }
 
-// Watcher finds runs whose replica is gone: it has seen their lease unchanged for a whole ttl on its own clock, or it
+// Watcher finds runs whose replica is gone: it knows of no change of their lease for a whole ttl on its own clock, or
 // knows that their process is dead. It ignores Redis' clock: a step of that clock, or a failover to a server that is
 // ahead, would end all leases at once.
 type Watcher struct {
@@ -39,12 +39,12 @@ type Watcher struct {
 	Dead func(run string) bool
 	// Lacks tells of jobs that only others may have: their runs are left to those for one lease more. Set it as Dead.
 	Lacks func(job string) bool
-	// Heard tells of the newest claim of a job that was heard of; nil = none was. Set it as Dead.
-	Heard func(job string) *Heard
 
 	store   *Store
 	id      string              // by which Redis knows that it asks again
 	seen    map[string]sighting // by run
+	heard   sync.Map            // of Running: when it was heard of, by Boottime
+	looked  time.Duration       // when Unchanged was last called, by Boottime
 	learned bool                // of what other watchers have seen
 	told    map[string]int64    // the lease ends, by run, that may stand in Redis as seen
 	asked   sync.Map            // of which Running Redis has not told whether it is taken over, and its Record
@@ -57,9 +57,12 @@ type sighting struct {
 
 // NewWatcher makes a Watcher that has seen nothing yet.
 func (s *Store) NewWatcher() *Watcher {
-	return &Watcher{Lacks: func(string) bool { return false }, Heard: func(string) *Heard { return nil }, store: s,
-		id: uuid.NewString(), seen: map[string]sighting{}, told: map[string]int64{}}
+	return &Watcher{Lacks: func(string) bool { return false }, store: s, id: uuid.NewString(),
+		seen: map[string]sighting{}, told: map[string]int64{}}
 }
+
+// Hear has the next Unchanged count the lease of a claim from when it was heard of. It may be called at any time.
+func (w *Watcher) Hear(h Heard) { w.heard.Store(h.Running, h.Since) }
 
 // Unchanged gets the runs that a Look saw, and returns those whose lease has not moved for at least ttl(job), those
 // that are Dead, and those of which Redis has not answered whether Reap has ended them. It leaves out the runs whose
@@ -75,8 +78,8 @@ func (w *Watcher) Unchanged(runs []Running, ttl func(job string) time.Duration) 
 		s, ok := w.seen[r.Run]
 		if !ok || s.leaseEnd != r.leaseEnd {
 			s = sighting{leaseEnd: r.leaseEnd, since: now}
-			if h := w.Heard(r.Job); !ok && h != nil && h.Running == r { // ok: a failover brought it back
-				s.since = h.Since
+			if since, told := w.heard.Load(r); told && !ok { // ok: a failover brought it back
+				s.since = since.(time.Duration)
 			}
 		}
 		stale := now-s.since >= ttl(r.Job) || w.isDead(r)
@@ -85,7 +88,12 @@ func (w *Watcher) Unchanged(runs []Running, ttl func(job string) time.Duration) 
 		}
 		next[r.Run] = s
 	}
-	w.seen = next
+	for r, since := range w.heard.Range { // this look has seen what was heard of before the last one
+		if since.(time.Duration) < w.looked {
+			w.heard.Delete(r)
+		}
+	}
+	w.seen, w.looked = next, now
 	return old
 }
 

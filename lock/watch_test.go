@@ -27,7 +27,7 @@ func TestAWatcherGoesByTheLeaseThatItWasToldOf(t *testing.T) {
 		b.Suspend(w.TTL)
 		watch := func() func([]lock.Running) int {
 			watcher := b.NewWatcher()
-			watcher.Heard = func(string) *lock.Heard { return &told }
+			watcher.Hear(told)
 			return func(runs []lock.Running) int {
 				return len(watcher.Unchanged(runs, func(string) time.Duration { return w.TTL }))
 			}

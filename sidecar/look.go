@@ -28,11 +28,11 @@ type looker struct {
 
 	soonest func() time.Time // when the next job is woken, by the cluster clock
 
-	// Since the last look. onMessage and looks write them.
+	// Since the last look. Messages set them.
 	reconnected atomic.Bool   // perhaps to a Redis that was restarted
 	began       atomic.Bool   // a run
-	sights      atomic.Bool   // a timer will set that, since a run was heard of
-	proved      atomic.Int64  // when a claim last showed that Redis has its data, by the cluster clock, in nanoseconds
+	sights      atomic.Bool   // a timer is under way that will set began
+	proved      atomic.Int64  // when a claim showed that Redis has its data, by the cluster clock, in ns; 0 = none did
 	woken       chan struct{} // holds one element then, for a looker that sleeps for longer than lookEvery
 
 	// The loop's alone.
@@ -62,8 +62,8 @@ const lookAhead = 2 * time.Second
 // rests reports whether a look would find nothing, as the last one did.
 func (l *looker) rests() bool {
 	now, seen, tick := l.steps.clock.Now(), l.looked, l.beforeTick()
-	if proved := time.Unix(0, l.proved.Load()); proved.After(seen) && !proved.After(now) {
-		seen = proved
+	if proved := l.proved.Load(); proved > 0 && proved <= now.UnixNano() { // else the clock was set back
+		seen = time.Unix(0, proved)
 	}
 	return l.knowsDues(now) && !l.began.Load() && (now.Before(tick) || !seen.Before(tick))
 }
@@ -126,25 +126,21 @@ func (l *looker) onMessage(resumed string) {
 	l.nudges.nudge()
 }
 
-// hear keeps what was heard of a claim for the job's next wakes, and for a takeover. Mostly, the run has ended before
-// its lease has to be renewed: only then the looker looks at what runs.
+// hear keeps what was heard of a claim for the job's next wakes, and for a takeover. It has the looker look at what
+// runs two seconds after the first such claim: by then, most of these runs have ended.
 func (l *looker) hear(h lock.Heard) {
-	jobs := l.jobs()
-	j := jobs[h.Job]
+	j := l.jobs()[h.Job]
 	if j == nil {
 		l.onMessage(service.RunBegan)
 		return
 	}
 	j.heard.Store(&h)
+	l.takeover.watcher.Hear(h)
 	if h.Answer.Born.Equal(j.bornAt()) {
 		l.proved.Store(l.steps.clock.Now().UnixNano())
 	}
 	if l.sights.CompareAndSwap(false, true) {
-		within := beat.Rest
-		for name := range jobs {
-			within = min(within, l.takeover.ttl(name)/3)
-		}
-		time.AfterFunc(within, func() {
+		time.AfterFunc(2*lookEvery, func() {
 			l.sights.Store(false)
 			l.onMessage(service.RunBegan)
 		})
@@ -153,6 +149,7 @@ func (l *looker) hear(h lock.Heard) {
 
 func (l *looker) look(ctx context.Context) {
 	l.looked = l.steps.clock.Now()
+	l.proved.Store(0)
 	timers := int64(-1) // a message told of a run, and none of what is due
 	if !l.began.Load() || !l.knowsDues(l.looked) {
 		timers, l.next, l.sawDues = l.timers.limit(), time.Time{}, l.looked

@@ -257,7 +257,7 @@ func TestATimerOfHalfAMinuteComesInTimeAtRest(t *testing.T) {
 	}
 }
 
-// A replica at rest looks at a run within a second: from then on it knows when the run was last renewed. It looks for
+// A replica at rest looks within a second at a run whose lease was not told: from then on it knows of renewals. It looks for
 // that run alone, as protocol.md says: all replicas do at the same moment.
 func TestARunThatBeginsEndsTheRestOfTheOthers(t *testing.T) {
 	simulate(t, atNight, func(w *world) {
@@ -303,7 +303,7 @@ func (w *world) countLooks() *atomic.Int32 {
 }
 
 // Where run after run begins, a look at each would be most of what Redis is asked.
-func TestRunsOfEachSecondAreLookedAtOnceInFiveSeconds(t *testing.T) {
+func TestRunsOfEachSecondAreLookedAtOnceInThreeSeconds(t *testing.T) {
 	simulate(t, herdTable(1, "* * * * * *"), func(w *world) {
 		for range 3 {
 			w.replica(0)
@@ -311,13 +311,67 @@ func TestRunsOfEachSecondAreLookedAtOnceInFiveSeconds(t *testing.T) {
 		w.at(time.Minute)
 		looks := w.countLooks()
 		w.at(2 * time.Minute)
-		if n := looks.Load(); n < 3*10 || n > 3*14 {
-			t.Errorf("three replicas looked %d times in a minute, want about 36 times", n)
+		if n := looks.Load(); n < 3*20 || n > 3*27 {
+			t.Errorf("three replicas looked %d times in a minute, want 60 to 80 times", n)
 		}
 		if s := w.started("j0"); len(s) < 100 {
 			t.Errorf("only %d ticks were started", len(s))
 		}
 	})
+}
+
+// A replica at rest counts the lease of a run from the claim, if it heard of that, or else from its next look.
+func TestARunIsTakenOverInTimeThoughItsClaimIsNotTheLastThatIsHeardOf(t *testing.T) {
+	table := "jobs:\n  - {name: x, schedule: '0 3 * * *', concurrencyPolicy: Allow, exec: {command: [x]}}\n" +
+		"  - {name: y, schedule: '0 3 * * *', exec: {command: [y]}}\n"
+	const begin = 93*time.Second + 300*time.Millisecond
+	for _, c := range []struct {
+		then        string
+		later, late time.Duration // after the claim, after the end of the lease
+	}{
+		{"nothing", 0, 300 * time.Millisecond}, {"something comes due", time.Second, 300 * time.Millisecond},
+		{"another tick", 1500 * time.Millisecond, 300 * time.Millisecond},
+		{"a run of what was due", 100 * time.Millisecond, 3 * time.Second}, {"a renewal", time.Second, 3 * time.Second},
+	} {
+		simulate(t, table, func(w *world) {
+			w.replica(0)
+			w.at(begin)
+			w.operator(func(s *service.Store) {
+				dies := func(c lock.Claim) *lock.Lease {
+					c.Run, c.Replica, c.TTL, c.Attempt = lock.NewRun(""), "dead", 15*time.Second, 1
+					l, a, err := s.Locks.Acquire(w.t.Context(), c)
+					if l == nil {
+						w.t.Fatal(c.Job, a, err)
+					}
+					return l
+				}
+				watched := dies(lock.Claim{Job: "x", Tick: w.origin().Add(begin), Policy: lock.Allow, Kind: "schedule"})
+				died := time.Now()
+				w.at(begin + c.later)
+				switch c.then {
+				case "something comes due":
+					w.redis.Publish("solotick:{test}:events", "due")
+				case "another tick":
+					dies(lock.Claim{Job: "x", Tick: time.Now(), Policy: lock.Allow, Kind: "schedule"})
+				case "a run of what was due":
+					d := lock.Due{Tick: w.origin(), Job: "y", Kind: "backfill", Attempt: 1, Nonce: "n"}
+					_, err := w.redis.ZAdd("solotick:{test}:due", float64(time.Now().UnixMilli()), d.Member())
+					w.must(err)
+					watched = dies(lock.Claim{Job: "y", Tick: d.Tick, Policy: lock.Forbid, Kind: d.Kind, Member: d.Member()})
+					died = time.Now()
+				case "a renewal":
+					w.must(watched.Verify(w.t.Context()))
+					died = time.Now()
+				}
+				for strings.Contains(strings.Join(w.running(), " "), watched.Run()) {
+					time.Sleep(50 * time.Millisecond)
+				}
+				if took := time.Since(died); took < 15*time.Second || took > 15*time.Second+c.late {
+					t.Errorf("then %s: taken over after %s, want a lease of 15s and at most %s", c.then, took, c.late)
+				}
+			})
+		})
+	}
 }
 
 // A replica looks ahead of a tick whether Redis has lost its data. A claim that it hears of, in the ledger that it
@@ -335,6 +389,7 @@ func TestAHeardClaimInTheKnownLedgerSparesALook(t *testing.T) {
 			w.must(r.store.Pause(w.t.Context(), "j0", "", time.Time{})) // so that there is no claim
 			w.at(time.Minute)
 			looks, j := w.countLooks(), r.jobs()["j0"]
+			r.looker.sights.Store(true) // so that none sees a run
 			for i := range 100 {
 				w.at(time.Minute + time.Duration(i)*100*time.Millisecond)
 				a := lock.Answer{Code: lock.Fired, Born: j.bornAt().Add(c.born), Holder: "another"}
@@ -343,8 +398,8 @@ func TestAHeardClaimInTheKnownLedgerSparesALook(t *testing.T) {
 					r.looker.proved.Store(r.clock.Now().Add(c.at).UnixNano())
 				}
 			}
-			if n := looks.Load(); n < c.want-1 || n > c.want+1 {
-				t.Errorf("%s: %d looks in ten seconds, want about %d", name, n, c.want)
+			if n := looks.Load(); n != c.want {
+				t.Errorf("%s: %d looks in ten seconds, want %d", name, n, c.want)
 			}
 		})
 	}

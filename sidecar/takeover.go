@@ -30,12 +30,6 @@ func newTakeover(replica string, died []string, locks *lock.Store, log *slog.Log
 	t.spec = func(name string) *spec { return job(name).inForce() }
 	t.watcher.Dead = t.isDead
 	t.watcher.Lacks = func(name string) bool { return !service.IsTimer(name) && job(name) == nil }
-	t.watcher.Heard = func(name string) *lock.Heard {
-		if j := job(name); j != nil {
-			return j.heard.Load()
-		}
-		return nil
-	}
 	return t
 }
 

@@ -523,7 +523,7 @@ func (p *Plan) rests(r *rand.Rand) {
 		j := &p.Jobs[i]
 		j.Period, j.Jitter, j.Deadline, j.Timeout = time.Duration(pick(r, 40, 60, 60))*time.Second, 0, 0, 20*time.Second
 		j.Takes, j.Ends, j.TTL = pick(r, [2]time.Duration{0, time.Second},
-			[2]time.Duration{5 * time.Second, 9 * time.Second}), "", 3*time.Second
+			[2]time.Duration{5 * time.Second, 9 * time.Second}), "", time.Duration(pick(r, 3, 3, 15))*time.Second
 	}
 	for at := 15 * time.Second; at < 110*time.Second; at += 10*time.Second + upTo(r, 30*time.Second) {
 		switch r.IntN(3) {
@@ -561,6 +561,9 @@ func (p *Plan) rests(r *rand.Rand) {
 				Replica: r.IntN(len(p.Replicas)), For: 600*time.Millisecond + upTo(r, time.Second/2)})
 		}
 		p.Faults = append(p.Faults, Fault{At: crash, Kind: "crash", Replica: -1, For: 6 * time.Second})
+		if r.IntN(2) == 0 { // and something else comes due before their first look
+			p.Orders = append(p.Orders, Order{At: crash + upTo(r, time.Second), Kind: "trigger", Job: p.Jobs[r.IntN(len(p.Jobs))].Name})
+		}
 	} else if r.IntN(3) == 0 { // nothing but timers, set after the last look, of which nobody is told
 		p.Faults, p.Orders, p.Timers = nil, nil, nil
 		for i := range p.Jobs {

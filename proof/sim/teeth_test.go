@@ -352,7 +352,14 @@ var teeth = []tooth{
 		{"sidecar/settle.go", "if end.outcome == notStarted && w.attempt > 1 {", "if !BROKEN && end.outcome == notStarted && w.attempt > 1 {"},
 	}},
 	{"watch for two leases", "prompt", "", []edit{{"lock/watch.go", "stale := now-s.since >= ttl(r.Job) ||", "stale := now-s.since >= PICK[time.Duration](2, 1)*ttl(r.Job) ||"}}},
-	{"believe that a lease is as it was told", "taken for dead", "", []edit{{"lock/watch.go", "!ok && h != nil && h.Running == r {", "h != nil && (BROKEN || !ok && h.Running == r) {"}}},
+	{"believe that a lease is as it was told", "taken for dead", "", []edit{
+		{"lock/watch.go", "{ w.heard.Store(h.Running, h.Since) }", "{\n\th.leaseEnd = PICK(0, h.leaseEnd)\n\tw.heard.Store(h.Running, h.Since)\n}"},
+		{"lock/watch.go", "w.heard.Load(r); told && !ok {", "w.heard.Load(Running{r.Run, r.Job, PICK(0, r.leaseEnd)}); told && (BROKEN || !ok) {"},
+	}},
+	{"see a run after six seconds, whatever was told", "prompt", atRest, []edit{
+		{"sidecar/look.go", "	l.takeover.watcher.Hear(h)\n", "	if !BROKEN {\n\t\tl.takeover.watcher.Hear(h)\n\t}\n"},
+		{"sidecar/look.go", "time.AfterFunc(2*lookEvery,", "time.AfterFunc(PICK[time.Duration](6, 2)*lookEvery,"},
+	}},
 	{"look at no run that was told of", "prompt", atRest, []edit{{"sidecar/look.go", "if l.sights.CompareAndSwap(false, true) {", "if !BROKEN && l.sights.CompareAndSwap(false, true) {"}}},
 	{"look twice a minute", "prompt", atRest, []edit{{"sidecar/look.go", "wait, left := beat.Near(l.steps.clock.wall(), lookEvery)", "wait, left := PICK(30*time.Second, beat.Near(l.steps.clock.wall(), lookEvery))"}}},
 	{"rest for half a minute", "prompt", atRest, []edit{{"sidecar/look.go", "since < longestRest", "since < PICK(30*time.Second, longestRest)"}}},
