@@ -5,19 +5,18 @@
 -- returns {OK, now, 1 if it was there, `gaps`: what nobody has counted yet}
 local ledger, due, member, fate = KEYS[1], KEYS[2], ARGV[1], ARGV[2]
 
-local h = redis.call('HMGET', ledger, 'gaps', 'handed', 'counted', 'from')
-local gaps, tick, counted = h[1] or '', string.match(member, '^%d+'), h[3] or ''
+local h = redis.call('HMGET', ledger, 'gaps', 'open')
+local gaps, open = h[1] or '', h[2] or ''
+local tick, kind = string.match(member, '^(%d+) %S+ (%l+)')
 
 local there = redis.call('ZREM', due, member)
-if there == 1 and tick == h[2] then redis.call('HDEL', ledger, 'handed') end -- it waits no more
-local from, known = string.gsub(h[4] or '', ' ' .. tick .. ':%d+', '')
-local kind = string.match(member, '^%d+ %S+ (%l+)')
-local byHand = kind == 'manual' or kind == 'backfill'     -- a run of the same tick may live, and be told its note again
-if there == 1 and known > 0 and not byHand then redis.call('HSET', ledger, 'from', from) end
-if there == 1 and string.find(counted, tick .. ' ', 1, true) then -- it had a fate before it became due again
-  redis.call('HSET', ledger, 'counted', (string.gsub(counted, tick .. ' ', '')))
-elseif there == 1 and fate ~= '' then
-  gaps = gaps .. string.format('%d-%d%s ', tick - 1, tick + 1, fate == 'missed' and '' or ':' .. fate)
-  redis.call('HSET', ledger, 'gaps', gaps)
+if there == 1 then
+  local how = (kind == 'manual' or kind == 'backfill') and '%*' or '~'
+  local at, to, counted = string.find(open, ' ' .. tick .. how .. ':%d*(!?)')
+  if at then redis.call('HSET', ledger, 'open', string.sub(open, 1, at - 1) .. string.sub(open, to + 1)) end
+  if fate ~= '' and counted ~= '!' then
+    gaps = gaps .. string.format('%d-%d%s ', tick - 1, tick + 1, fate == 'missed' and '' or ':' .. fate)
+    redis.call('HSET', ledger, 'gaps', gaps)
+  end
 end
 return {'OK', now, there, gaps}

@@ -406,7 +406,7 @@ func TestTickIsRefusedAndItsRunEndsWhenRedisMemoryIsFull(t *testing.T) {
 			w.Errorf("it has changed\n%s\nto\n%s", before, after)
 		}
 		a.Finishes(l, time.Second)
-		if w.Runs() != 0 || w.Field("runs") != "" {
+		if w.Runs() != 0 || w.Field("open") != "" {
 			w.Errorf("%s", w.Dump())
 		}
 	}, "--maxmemory-policy", "noeviction")

@@ -206,7 +206,7 @@ var acquireMutants = []mutant{
 	{"acquire", "a claim is told without the end of its lease", "uuid .. ' ' .. now + ttl)", "uuid .. ' ' .. now)"},
 	{"acquire", "another tick is told", "' ' .. ARGV[3] .. ' ' .. h[1] .. ' ' .. replica", "' ' .. claimed .. ' ' .. h[1] .. ' ' .. replica"},
 	{"acquire", "a claim is told without its ledger's age", "' ' .. h[1] .. ' ' .. replica", "' 0 ' .. replica"},
-	{"acquire", "a claim is told as that of the replica before", "h[1] .. ' ' .. replica", "h[1] .. ' ' .. (h[15] or replica)"},
+	{"acquire", "a claim is told as that of the replica before", "h[1] .. ' ' .. replica", "h[1] .. ' ' .. (h[13] or replica)"},
 	{"acquire", "a run of a due member is told as a claim", "if member == '' then                                        -- the others", "if true then                                        -- the others"},
 	{"acquire", "a list nudges nobody", "    redis.pcall('PUBLISH', KEYS[5], 'due')\n", ""},
 	// Queue and Replace.

@@ -46,7 +46,7 @@ func (p *prober) probePauses() {
 		p.list("HGETALL", p.ledger()))
 
 	// A refused tick is not missed, and a claimed one is not settled anew.
-	p.do("HSET", p.ledger(), "behind", fmt.Sprintf("-%d@%d ", nominal(5), nominal(5)), "gaps", "")
+	p.do("HSET", p.ledger(), "open", fmt.Sprintf(" %d~<%d:", nominal(5), nominal(5)), "gaps", "")
 	p.at(nominal(6))
 	p.pausing("pause", 0, 0, "")
 	p.pausing("resume", 0)
@@ -59,7 +59,7 @@ func (p *prober) probePauses() {
 		p.list("HGETALL", p.ledger()))
 
 	// Between a claimed tick and a pause there may be no instant, and a pause may be over before it settles one.
-	p.do("HSET", p.ledger(), "pausedTo", 0, "gaps", "", "behind", "")
+	p.do("HSET", p.ledger(), "pausedTo", 0, "gaps", "", "open", "")
 	p.at(nominal(9) + 1)
 	p.pausing("pause", 0, 0, "")
 	p.pausing("resume", 0)
@@ -312,7 +312,7 @@ func (p *prober) probeDropping() {
 			"dropped %q: %v, want the gaps %q", m, got, gaps)
 	}
 	m := fmt.Sprintf("%d j catchup 1 0 0 gone", nominal(9)) // another took it, and its tick is due again
-	p.do("HSET", p.ledger(), "handed", nominal(9), "counted", rds.Itoa(nominal(9))+" ", "from", fmt.Sprintf(" %d:1", nominal(9)))
+	p.do("HSET", p.ledger(), "open", fmt.Sprintf(" %d~:1!", nominal(9)))
 	before := fmt.Sprint(p.look(nil).fields)
 	p.eval(p.scripts.drop, []string{p.ledger(), p.keys.DueJobs}, m, Missed)
 	after := fmt.Sprint(p.look(nil).fields)
@@ -467,7 +467,7 @@ func (p *prober) probeMarks() {
 	p.settles(other, "handover", other.due().Member(), 0)
 	p.demand(len(p.isDue()) == 1, "a run was cancelled with another")
 	p.settles(cancelled, "finish", "")
-	p.demand(p.field("runs") == "" && p.field("x:"+cancelled.Run) == "", "the last run leaves its mark")
+	p.demand(p.open().runs == "" && p.field("x:"+cancelled.Run) == "", "the last run leaves its mark")
 }
 
 // probeCancelInFullMemory: a run that fills Redis, say, can be cancelled.
@@ -529,13 +529,13 @@ func (p *prober) probeCancelWaiting() {
 	for _, m := range []string{fmt.Sprintf("%d j manual 1 0 0 one", trigger), fmt.Sprintf("%d j backfill:k 2 1 1 two x", tick), stays, others} {
 		p.do("ZADD", p.keys.DueJobs, 0, m)
 	}
-	p.do("HSET", p.ledger(), "handed", tick)
+	p.do("HSET", p.ledger(), "open", fmt.Sprintf(" %d*:", tick))
 	p.demand(drops("b", p.clock-1)[0] == "PAST" && len(p.isDue()) == 4, "a copy that came late: %q", p.isDue())
 	want := fmt.Sprintf("%d %d", trigger, tick)
 	for range 2 {
 		p.demand(drops("b", p.clock)[2] == want, "the answer does not name what waited: want %s", want)
 	}
-	p.demand(slices.Equal(p.isDue(), []string{others, stays}) && p.field("handed") == "", "left are %q, handed on %q", p.isDue(), p.field("handed"))
+	p.demand(slices.Equal(p.isDue(), []string{others, stays}) && p.field("open") == "", "left are %q, open %q", p.isDue(), p.field("open"))
 	told := fmt.Sprint(p.do("XRANGE", p.keys.History(walkJob), "-", "+"))
 	for _, entry := range []string{fmt.Sprintf(`{"job":"j","tick":%d,"run":"one","kind":"manual","outcome":"cancelled","ended":%d}`, trigger, p.clock),
 		fmt.Sprintf(`{"job":"j","tick":%d,"run":"two","kind":"backfill","outcome":"cancelled","ended":%d}`, tick, p.clock)} {

@@ -129,7 +129,9 @@ func (p *prober) settles(c Claim, verb, again string, more ...any) []any {
 }
 
 func (p *prober) field(name string) string { return p.text("HGET", p.ledger(), name) }
-func (p *prober) isDue() []string          { return p.list("ZRANGE", p.keys.DueJobs, 0, -1) }
+
+func (p *prober) open() opened    { return openIn(p.field("open")) }
+func (p *prober) isDue() []string { return p.list("ZRANGE", p.keys.DueJobs, 0, -1) }
 
 // older is a ledger that has settled nothing yet.
 func (p *prober) older() { p.do("HSET", p.ledger(), "born", 1, "since", 1, "tick", walkStart) }
@@ -444,7 +446,7 @@ func (p *prober) probeClaimsInPauses() {
 	p.demand(p.missed() == gaps, "the gaps around a pause that began after its end are %q, want %q", p.missed(), gaps)
 	p.do("HSET", p.ledger(), "paused", past, "pausedTo", 20, "tick", 0, "gaps", "")
 	p.do("DEL", p.keys.Running)
-	p.do("HDEL", p.ledger(), "runs")
+	p.do("HDEL", p.ledger(), "open")
 	c := p.claims(Allow, 1)
 	c.Tick, c.Due = rds.FromMillis(now), rds.FromMillis(now)
 	p.isTold(c, Won)
@@ -509,9 +511,9 @@ func (p *prober) probeLease() {
 	timer := p.claims(Allow, 4)
 	timer.Job, timer.Kind, timer.Member = "timer:a", "timer", fmt.Sprintf("%d timer:a timer 1 0 0 n", nominal(4))
 	p.do("ZADD", p.keys.DueJobs, 1, timer.Member)
-	runs := p.field("runs")
+	runs := p.open().runs
 	p.isTold(timer, Won)
-	p.demand(p.field("runs") == runs, "a timer is one of the runs %q", p.field("runs"))
+	p.demand(p.open().runs == runs, "a timer is one of the runs %q", p.open().runs)
 }
 
 func (p *prober) probeToken() {

@@ -13,7 +13,7 @@ local ledger, due, fingerprint, knew, known = KEYS[1], KEYS[2], ARGV[1], ARGV[3]
 
 if now > tonumber(ARGV[2]) then return {now, 'STALE'} end -- this copy comes too late
 if string.find((redis.pcall('GET', KEYS[5]) or {}).err or '', 'WRONGTYPE', 1, true) then return redis.error_reply('OLDKEYS ' .. KEYS[5] .. ' is of a version before 0.1.0') end -- a stream
-local h = redis.call('HMGET', ledger, 'born', 'schedule', 'since', 'tick', 'late', 'gaps', 'back')
+local h = redis.call('HMGET', ledger, 'born', 'schedule', 'since', 'tick', 'late', 'gaps', 'back', 'open')
 local born, schedule, since, tick, late, gaps, back = h[1], h[2], h[3], h[4], tonumber(h[5]) or 0, h[6] or '', h[7] or 0
 
 -- At-least-once goes on where the caller stands: it may fire again, and loses nothing.
@@ -43,17 +43,18 @@ if knew ~= '0' and known > 0 and tonumber(knew) ~= tonumber(born) and late == 0 
   local function missed(from, to) if to - from > 1 then gaps = gaps .. string.format('%d-%d ', from, to) end end
   -- The new ledger itself tells of the ticks after its birth, whatever has changed since then.
   local since = math.min(tonumber(since), tonumber(born) + (ARGV[5] == '1' and 0 or 1000))
-  local upTo = since + 1
+  local upTo, open = since + 1, h[8] or ''
   for i = #ARGV, 9, -1 do
     local owed = tonumber(string.match(ARGV[i], '^%d+'))
     if owed > known and owed <= since then
       redis.call('ZADD', due, now, ARGV[i])
+      open = open .. string.format(' %d~:', owed)
       if upTo > since then missed(owed, upTo) end          -- newer ones that are settled
       upTo = owed
     end
   end
   missed(known, upTo)
-  redis.call('HSET', ledger, 'late', string.format('%d', since), 'gaps', gaps)
+  redis.call('HSET', ledger, 'late', string.format('%d', since), 'gaps', gaps, 'open', open)
   redis.pcall('PUBLISH', ARGV[6], 'due')
 end
 -- An older ledger has come back, which forgot claims. Or a caller under at-least-once made this one: amid a rollout,

@@ -328,7 +328,7 @@ func (p *replay) command(cmd ...any) any {
 	for _, z := range running.Val() {
 		p.seesRun(z)
 	}
-	p.demand(len(p.sees.Running) == len(strings.Fields(p.sees.fields["runs"])), "running %v, and %q in the ledger", p.sees.Running, p.sees.fields["runs"])
+	p.demand(len(p.sees.Running) == len(strings.Fields(openIn(p.sees.fields["open"]).runs)), "running %v, and %q in the ledger", p.sees.Running, p.sees.fields["open"])
 	for field := range p.sees.fields {
 		run, ok := strings.CutPrefix(field, "x:")
 		p.demand(!ok || p.sees.leases[model.Run(run)] != "", "%s is cancelled, and does not live", run)
@@ -336,6 +336,15 @@ func (p *replay) command(cmd ...any) any {
 	for _, text := range due.Val() {
 		p.seesDue(text)
 	}
+	var ticks []string
+	for _, m := range p.sees.Due {
+		if !m.ByHand {
+			ticks = append(ticks, rds.Itoa(replayTick(m.Tick)))
+		}
+	}
+	slices.Sort(ticks)
+	open := slices.Sorted(strings.FieldsSeq(openIn(p.sees.fields["open"]).due))
+	p.demand(slices.Equal(ticks, open), "due are %v, and open is %q", ticks, p.sees.fields["open"])
 	p.sees.Sort()
 	return reply.Val()
 }
@@ -343,13 +352,13 @@ func (p *replay) command(cmd ...any) any {
 func (p *replay) seesLedger() {
 	f, s := p.sees.fields, &p.sees.Store
 	s.Claimed, s.Last, s.Locks = tickOf(rds.Number(f["tick"])), model.Run(f["last"]), map[int]model.Run{}
-	for entry := range strings.FieldsSeq(f["behind"]) {
+	for entry := range strings.FieldsSeq(openIn(f["open"]).behind) {
 		text, came, _ := strings.Cut(entry[1:], "@")
 		p.demand(text == came, "%q came due at its own time", entry)
 		if tick := tickOf(rds.Number(text)); entry[0] == '-' {
 			s.Refused = append(s.Refused, tick)
 		} else {
-			p.demand(s.Waits == 0, "%q, and two wait", f["behind"])
+			p.demand(s.Waits == 0, "%q, and two wait", f["open"])
 			s.Waits = tick
 		}
 	}
@@ -360,7 +369,7 @@ func (p *replay) seesRun(z redis.Z) {
 	name, _, _ := strings.Cut(z.Member.(string), " ")
 	f, run := p.sees.fields, model.Run(name)
 	rec, err := ParseRecord(f["r:"+name])
-	p.demand(err == nil && strings.Contains(f["runs"], name+" "), "%s runs: %v, among the runs %q", name, err, f["runs"])
+	p.demand(err == nil && strings.Contains(openIn(f["open"]).runs, name+" "), "%s runs: %v, among the runs %q", name, err, f["open"])
 	p.sees.leases[run] = rds.Itoa(int64(z.Score))
 	e := model.Entry{Run: run, Tick: tickOf(rds.Millis(rec.Tick)), Attempt: rec.Attempt - 1, ToEnd: rec.Token <= rds.Number(f["stop"]),
 		Cancelled: f["x:"+name] != "", ByHand: rec.Kind == "backfill"}
@@ -403,8 +412,8 @@ func (p *replay) missed(x model.Step, before map[string]string) (ticks []int) {
 		}
 	}
 	if x.Deed == model.Drops { // what had been counted as interrupted is not counted once more, and that the model does not know
-		for counted := range strings.FieldsSeq(before["counted"]) {
-			if !strings.Contains(p.sees.fields["counted"], counted) {
+		for counted := range strings.FieldsSeq(openIn(before["open"]).counted) {
+			if !strings.Contains(openIn(p.sees.fields["open"]).counted, counted) {
 				ticks = append(ticks, tickOf(rds.Number(counted)))
 			}
 		}

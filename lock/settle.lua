@@ -24,20 +24,19 @@
 -- A timer whose run is not to be run again is forgotten: its entry becomes a mark under which it is not set again for a day. One
 -- time of a schedule leaves none. The memo of a run that was reaped keeps the entry, since there may be evidence yet that it never
 -- started. The memo of one that was 'taken' says no more than by which watcher: its tick is due again, or over.
+-- `open` of the ledger has each tick that has no fate yet, as acquire says.
 local lock, ledger, running, due, memo, timer = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[6], KEYS[8]
 local verb, uuid, job, entry, again, wait = ARGV[1], ARGV[2], ARGV[3], ARGV[6], ARGV[13] or '', ARGV[14] or 0
 local member, r, x, day = uuid .. ' ' .. job, 'r:' .. uuid, 'x:' .. uuid, 86400000
 local fate, failed = ARGV[8], ARGV[12] == 'failed'
 
-local h = redis.call('HMGET', ledger, r, 'runs', 'behind', 'counted', 'ended', 'streak', 'fate:' .. fate, x, 'from', 'succeeded')
-local record, live, behind, counted, cancelled = h[1], h[2] or '', h[3] or '', h[4] or '', h[8]
-local kind = (cancelled or behind ~= '') and string.match(record or '', '^%d+ %d+ %d+ %d+ %S+ %d+ (%l+)')
-local byHand = kind == 'manual' or kind == 'backfill'
+local h = redis.call('HMGET', ledger, r, 'open', 'ended', 'streak', 'fate:' .. fate, x, 'succeeded')
+local record, open, cancelled = h[1], h[2] or '', h[6]
 local cut = cancelled and string.match(entry, '"outcome":"([%l_]+)"') -- its holder may not know that it is cancelled
 if cut and string.find('shutdown interrupted lost_lock not_started replaced handed_over', cut, 1, true) then
   entry = string.gsub(string.gsub(entry, '"outcome":"[%l_]+"', '"outcome":"cancelled"', 1), ',"failed":true', '', 1)
   failed = false
-  if fate ~= '' then fate, h[7] = 'cancelled', redis.call('HGET', ledger, 'fate:cancelled') end
+  if fate ~= '' then fate = 'cancelled' end
 else
   cut = false
 end
@@ -65,30 +64,38 @@ end
 -- Fields of the ledger, each followed by its value, for one HSET; with room for all, since Lua is slow in making room.
 local notes, n = {nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil}, 0
 local function note(field, value) notes[n + 1], notes[n + 2], n = field, value, n + 2 end
-local before, after = 0, 0                                 -- ticks in a row that failed
--- A tick of the table has one fate, which is counted once: by the step that ends its last run.
-local function endTick(tick, text)
-  local from, known = string.gsub(h[9] or '', ' ' .. tick .. ':%d+', '')
-  if known > 0 then note('from', from) end
-  if fate == '' then return end
-  if fate == 'succeeded' and tick - (h[10] or 0) > 0 then note('succeeded', tick) end
+-- The entry that closes or moves now: that of the run, or of its repetition, which waits.
+local tick, place = string.match(record or again, '^%d+'), nil
+if again ~= '' then
+  local kind = string.match(again, '^%d+ %S+ (%l+)')
+  place = kind and kind ~= 'timer' and ' ' .. tick .. ((kind == 'manual' or kind == 'backfill') and '*' or '~')
+end
+local at, to = string.find(open, record and ' ' .. tick .. '=' .. uuid or place or member, 1, true)
+local rest, others = ':', open                             -- what follows in it; all the others
+if at then
+  local stop = string.find(open, ' ', to, true)
+  rest, others = string.sub(open, to + 1, stop and stop - 1), string.sub(open, 1, at - 1) .. (stop and string.sub(open, stop) or '')
+end
+-- A tick of the table has one fate, which is counted once, by the step that closes it.
+local function close(as, text, count)
   keep('tick', text)
-  local once = ARGV[15] == '1'
-  if once then                                             -- it keeps the fate that it had
-  elseif string.find(counted, tick .. ' ', 1, true) then   -- before its replica said that it had never started
-    note('counted', (string.gsub(counted, tick .. ' ', '')))
-  else
-    note('fate:' .. fate, (h[7] or 0) + 1)
-  end
-  if tick - (h[5] or 0) < 0 then return end -- a newer one tells how the job stands
+  if count > 0 then note('fate:' .. as, (as == ARGV[8] and h[5] or redis.call('HGET', ledger, 'fate:' .. as) or 0) + count) end
+end
+local before, after = 0, 0                                 -- ticks in a row that failed
+local function endTick(text)                               -- with the last of its runs
+  if fate == '' then return end
+  local once = ARGV[15] == '1'                             -- it keeps the fate that it had
+  if fate == 'succeeded' and tick - (h[7] or 0) > 0 then note('succeeded', tick) end
+  close(fate, text, (once or string.find(rest, '!', 1, true)) and 0 or 1)
+  if tick - (h[3] or 0) < 0 then return end -- a newer one tells how the job stands
   note('scheduled', text)
-  before = h[6] or '0'
+  before = h[4] or '0'
   after = before
   if fate == 'succeeded' then
     after = '0'
     note('lastSuccess', once and math.max(tick, redis.call('HGET', ledger, 'lastSuccess') or 0) or now) -- an old tick tells of its own time
   elseif failed then
-    if not once and (tick ~= h[5] or before == '0') then after = before + 1 end -- a tick fails once, though it may end twice
+    if not once and (tick ~= h[3] or before == '0') then after = before + 1 end -- a tick fails once, though it may end twice
     note('lastFailure', now)
     if before == '0' then note('failingSince', now) end
   else
@@ -98,7 +105,6 @@ local function endTick(tick, text)
   note('streak', after)
   note('endedBy', verb .. ' ' .. uuid .. ' ' .. before)
 end
-
 local code, how, watcher, kept                             -- code: of what is over
 if verb == 'reap' or not record then how, watcher, kept = string.match(redis.call('GET', memo) or '', '^(%l+) (%S+) ?(.*)$') end
 if verb == 'reap' then
@@ -109,24 +115,26 @@ elseif not record then
 end
 if code then
   local by, was = string.match(redis.call('HGET', ledger, 'endedBy') or '', '^(%l+ %S+) (%d+)$')
-  if code ~= 'MOVED' and by == verb .. ' ' .. uuid then before, after = was, h[6] end -- the answer was lost
+  if code ~= 'MOVED' and by == verb .. ' ' .. uuid then before, after = was, h[4] end -- the answer was lost
   if verb == 'finish' then                                 -- the takeover is not needed any more
     if again ~= '' and redis.call('ZREM', due, again) == 1 then
-      if redis.call('HGET', ledger, 'handed') == string.match(again, '^%d+') then redis.call('HDEL', ledger, 'handed') end
+      if at then note('open', others) end
       if timer then forget() end
-      endTick(string.match(again, '^%d+'), entry)
+      endTick(entry)
       if n > 0 then redis.pcall('HSET', ledger, unpack(notes, 1, n)) end
     end
   elseif verb == 'requeue' then                            -- Redis lost its data, and the run its lock with them
-    if again ~= '' and redis.call('HGET', ledger, 'born') ~= ARGV[10] and redis.call('SET', memo, 'requeued', 'NX', 'PX', day) then nudge = redis.call('ZADD', due, now + wait, again) end
+    if again ~= '' and redis.call('HGET', ledger, 'born') ~= ARGV[10] and redis.call('SET', memo, 'requeued', 'NX', 'PX', day) then
+      nudge = redis.call('ZADD', due, now + wait, again)
+      if place then redis.call('HSET', ledger, 'open', open .. place .. ':') end
+    end
   elseif code == 'LATE' and again ~= '' then               -- recorded as interrupted, but its replica knows that it never started
     nudge = redis.call('ZADD', due, now + wait, again)
     if kept ~= '' then
       redis.call('SET', timer, kept)
       weigh(#string.match(kept, '^%d+ %S+ [01] (.*)$'))
     end
-    local tick, kind = string.match(again, '^(%d+) %S+ (%l+)')
-    if kind ~= 'manual' and kind ~= 'backfill' and kind ~= 'timer' then redis.call('HSET', ledger, 'counted', counted .. tick .. ' ') end
+    if place and string.find(place, '~', 1, true) then redis.call('HSET', ledger, 'open', open .. place .. ':!') end -- its fate is counted
   end
   if code == 'LATE' then redis.pcall('SET', memo, 'taken ' .. watcher, 'PX', day) end -- refused only where nothing was written
   if nudge then redis.pcall('PUBLISH', ARGV[5], 'due') end
@@ -134,66 +142,59 @@ if code then
 end
 
 -- First, since HDEL is not refused when Redis' memory is full, and after a first write nothing is: a run must be able to end.
-local at = string.find(live, uuid, 1, true)
-if at then live = string.sub(live, 1, at - 1) .. string.sub(live, at + #uuid + 1) end
-redis.call('HDEL', ledger, r, x, live == '' and 'runs' or x)
-if at and live ~= '' then redis.call('HSET', ledger, 'runs', live) end
+redis.call('HDEL', ledger, r, x, others == '' and 'open' or x)
 redis.call('ZREM', running, member)
 
--- The entry, not the lock, is the authority: whoever removes it sees to what came due behind the run.
+-- The entry in `running`, not the lock, is the authority: whoever removes it sees to what came due behind the run.
+local token, began, ttl, kind = string.match(record or '', '^%d+ (%d+) %d+ (%d+) %S+ (%d+) (%l+)')
+local byHand = kind == 'manual' or kind == 'backfill'
 local freed, overlapped, count, first, last = 0, '', 0     -- the last three are of the ticks that overlapped
-if behind ~= '' then
-  local began, ttl = string.match(record or '', '^%d+ %d+ %d+ (%d+) %S+ (%d+)')
+open = others
+if string.find(open, '~', 1, true) then
   local ran = verb == 'finish' or verb == 'requeue'
   local lived = ran and now - (ARGV[11] or 0) or verb == 'reap' and tonumber(ARGV[9]) - (ttl or 0) or 0 -- until then it certainly lived
   local known = redis.call('HMGET', ledger, 'tick', 'overlap')
-  local kept, newest, overlap = '', tonumber(known[1]) or 0, tonumber(known[2]) or 0
-  local spared = byHand and string.match(behind, '.*%-(%d+)') -- a run by hand takes no tick away: the newest is fired after it
-  for how, tick, came in string.gmatch(behind, '([-+])(%d+)@(%d+) ') do
-    if how == '-' and tick ~= spared and began and tonumber(began) <= tonumber(came) and tonumber(came) <= lived then -- a true overlap: settled
-      overlapped, overlap = overlapped .. tick .. ' ', math.max(overlap, tonumber(tick))
-      count, first, last = count + 1, first or tick, tick
-      newest = math.max(newest, tonumber(tick))
-    elseif live ~= '' then
-      kept = kept .. how .. tick .. '@' .. came .. ' '
-    else                                                   -- it waited; or the run in its way never ran, was dead, or began later
-      nudge = redis.call('ZADD', due, now, tick .. ' ' .. job .. ' catchup 1 0 0 ' .. uuid)
-      freed = math.max(freed, tonumber(tick))
-      newest = math.max(newest, freed)
+  local newest, overlap = tonumber(known[1]) or 0, tonumber(known[2]) or 0
+  local runs = string.find(open, '=', 1, true)
+  local spared = byHand and string.match(open, '.* (%d+)~<') -- a run by hand takes no tick away: the newest is fired after it
+  open = string.gsub(open, ' (%d+)~([<+])(%d+):', function(t, how, came)
+    local overlaps = how == '<' and t ~= spared and began and tonumber(began) <= tonumber(came) and tonumber(came) <= lived
+    if runs and not overlaps then return end
+    newest = math.max(newest, tonumber(t))
+    if not overlaps then                                   -- it waited; or the run in its way never ran, was dead, or began later
+      nudge = redis.call('ZADD', due, now, t .. ' ' .. job .. ' catchup 1 0 0 ' .. uuid)
+      freed = math.max(freed, tonumber(t))
+      return ' ' .. t .. '~:'
     end
-  end
-  if kept == '' then redis.call('HDEL', ledger, 'behind') else redis.call('HSET', ledger, 'behind', kept) end
+    overlapped, count, first, last, overlap = overlapped .. t .. ' ', count + 1, first or t, t, math.max(overlap, tonumber(t))
+    return ''
+  end)
   redis.call('HSET', ledger, 'tick', newest, 'overlap', overlap)
-  if count > 0 then
-    keep('tick', string.format('{"first":%s,"tick":%s,"count":%d,"outcome":"overlapped","behind":"%s","ended":%d}', first, last, count, uuid, now))
-    redis.call('HSET', ledger, 'fate:overlapped', (tonumber(redis.call('HGET', ledger, 'fate:overlapped')) or 0) + count)
-  end
+  if count > 0 then close('overlapped', string.format('{"first":%s,"tick":%s,"count":%d,"outcome":"overlapped","behind":"%s","ended":%d}', first, last, count, uuid, now), count) end
 end
-if freed > 0 then redis.call('HSET', ledger, 'handed', freed) end
 local over, ending = verb == 'finish' or again == '', entry -- its tick has ended with this run, and so
 kept, how = over and timer and forget() or '', 'taken '
 if verb ~= 'finish' and (again ~= '' or verb == 'reap') then
-  local known = redis.call('HMGET', ledger, 'stop', 'tick')
-  local token = string.match(record or '', '^%d+ (%d+)')
   if cancelled then                                        -- it is over, whether it had started or not
     over = true
     if not cut and (verb == 'abandon' or verb == 'handover') and kind and not byHand and kind ~= 'timer' then
-      fate, h[7] = 'cancelled', redis.call('HGET', ledger, 'fate:cancelled')
-      ending = string.format('{"tick":%s,"run":"%s","outcome":"cancelled","ended":%d}', string.match(record, '^%d+'), uuid, now)
+      fate = 'cancelled'
+      ending = string.format('{"tick":%s,"run":"%s","outcome":"cancelled","ended":%d}', tick, uuid, now)
     end
-  elseif verb ~= 'handover' and verb ~= 'abandon' and token and tonumber(token) <= (tonumber(known[1]) or 0) then
+  elseif verb ~= 'handover' and verb ~= 'abandon' and token and tonumber(token) <= (tonumber(redis.call('HGET', ledger, 'stop')) or 0) then
     over = true                                            -- it was replaced
   elseif again == '' then                                  -- what is handed on needs no evidence that it never started
     how = 'dead '
   else
     nudge = redis.call('ZADD', due, now + wait, again)
-    if string.match(again, '^%d+') == known[2] then redis.call('HSET', ledger, 'handed', known[2]) end
+    if place then open = open .. place .. rest end
   end
 end
 
+if open .. others ~= '' then redis.call(open == '' and 'HDEL' or 'HSET', ledger, 'open', open) end
 if verb == 'reap' then redis.call('SET', memo, how .. ARGV[10] .. ' ' .. kept, 'PX', day) end
 if redis.call('GET', lock) == uuid then redis.call('PEXPIRE', lock, ARGV[4]) end -- 0 deletes it
-if over and record then endTick(string.match(record, '^%d+'), ending) end
+if over and record then endTick(ending) end
 if entry ~= '' then
   if verb ~= 'handover' or over then note('done', entry) end -- a tick that is handed on has not ended
   if not (over and record and fate ~= '' and ending == entry) then keep('run', entry) end

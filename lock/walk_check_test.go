@@ -22,6 +22,7 @@ type walkSight struct {
 	due     []string
 	asked   map[string]int64 // by member, when it became due; a trigger at its tick
 	behind  []refused
+	open    opened
 	owner   string // of the lock of the one who looks
 	newest  int64  // tick claimed or refused
 	text    string // all of it but leases
@@ -64,13 +65,14 @@ func (w *walk) look(x *fiber) walkSight {
 			s.records[run] = rec
 		}
 	}
-	s.runs = strings.Fields(s.fields["runs"])
+	s.open = openIn(s.fields["open"])
+	s.runs = strings.Fields(s.open.runs)
 	for _, z := range running.Val() {
 		run, _, _ := strings.Cut(z.Member.(string), " ")
 		s.running[run] = int64(z.Score)
 	}
 	s.newest = rds.Number(s.fields["tick"])
-	for entry := range strings.FieldsSeq(s.fields["behind"]) {
+	for entry := range strings.FieldsSeq(s.open.behind) {
 		tick, due, _ := strings.Cut(entry[1:], "@")
 		s.behind = append(s.behind, refused{entry[0] == '+', rds.Number(tick), rds.Number(due)})
 		s.newest = max(s.newest, rds.Number(tick))
@@ -122,7 +124,7 @@ func (w *walk) expected(x *fiber, until int64, s walkSight) Code {
 	blocks := live && c.Member == "" && (c.Policy == Forbid || c.Policy == Queue && (s.waiting() != nil || s.isDue()) && !list)
 	switch {
 	case fromTable && tick <= rds.Number(s.fields["tick"]):
-		if s.stands(tick) != nil || rds.Number(s.fields["handed"]) == tick && len(s.dueOf(tick)) > 0 {
+		if s.stands(tick) != nil || slices.Contains(strings.Fields(s.open.due), rds.Itoa(tick)) {
 			return Waits
 		}
 		return Fired
@@ -363,7 +365,7 @@ func (w *walk) compare(x *fiber, args, parts []any, want settlementOf, before, a
 	got := slices.Sorted(slices.Values(after.due))
 	w.demand(slices.Equal(want.due, got), "after %s of %s these are due:\n%q, want\n%q", verb, x, got, want.due)
 	if want.code != "OK" {
-		w.demand(verb == "finish" || before.fields["handed"] == after.fields["handed"], "%s of %s changed the tick that was handed on", verb, x)
+		w.demand(verb == "finish" || verb != "reap" || before.open == after.open, "%s of %s changed the tick that was handed on", verb, x)
 		return
 	}
 	w.demand(millisOf(parts[2]) == want.freed && parts[3] == want.overlapped, "%s of %s: %v, want %s set free and %q overlapped", verb, x,
@@ -402,6 +404,14 @@ func (w *walk) check(s walkSight) {
 		}
 	}
 	w.demand(waiting <= 1, "more than one tick waits: %v", s.behind)
+	var due []string
+	for _, m := range s.due {
+		if f := strings.Fields(m); f[1] == walkJob && !strings.HasPrefix(f[2], "manual") && !strings.HasPrefix(f[2], "backfill") {
+			due = append(due, f[0])
+		}
+	}
+	slices.Sort(due)
+	w.demand(slices.Equal(due, slices.Sorted(strings.FieldsSeq(s.open.due))), "due are %q, and open is %q", s.due, s.fields["open"])
 	w.takeGaps(s)
 	w.checkFates(s)
 }

@@ -375,7 +375,7 @@ func (w *walk) dropDue(m string) {
 	case len(w.started[t]) > 0 || w.begun[t]:
 		fate = "interrupted"
 	}
-	gaps, counted := w.text("HGET", w.ledger(), "gaps"), w.text("HGET", w.ledger(), "counted")
+	gaps, counted := w.text("HGET", w.ledger(), "gaps"), openIn(w.text("HGET", w.ledger(), "open")).counted
 	parts := w.eval(w.scripts.drop, []string{w.ledger(), w.keys.DueJobs}, m, fate)
 	w.note("%d %q is dropped: %v", w.clock-walkStart, m, parts)
 	switch {

@@ -32,8 +32,8 @@ func (w *world) checkSettled() {
 			continue // no replica registered it since all was lost, or it needs no ledger
 		}
 		for _, f := range fields {
-			if leftover(f) {
-				w.violated("6: accounts", name, "the ledger still has %s", f)
+			if value := w.redis.mini.HGet(prefix+"job:"+name, f); leftover(f, value) {
+				w.violated("6: accounts", name, "the ledger still has %s %s", f, value)
 			}
 		}
 	}

@@ -145,16 +145,17 @@ const (
 // ledger is what stands in a job's ledger.
 type ledger struct {
 	tick   int64
-	behind []int64 // what came due while runs lived: -<tick>@<due> or +<tick>@<due>
+	behind []int64 // what came due while runs lived: <tick>~<<due> or <tick>~+<due>
 }
 
 // ledger reads one. The store is not locked.
 func (s *store) ledger(job string) (l ledger) {
 	key := prefix + "job:" + job
 	l.tick, _ = strconv.ParseInt(s.mini.HGet(key, "tick"), 10, 64)
-	for _, e := range strings.Fields(s.mini.HGet(key, "behind")) {
-		tick, _, _ := strings.Cut(e[1:], "@")
-		l.behind = append(l.behind, numbers(tick)...)
+	for _, e := range strings.Fields(s.mini.HGet(key, "open")) {
+		if tick, due, _ := strings.Cut(e, "~"); due != "" && due[0] != ':' {
+			l.behind = append(l.behind, numbers(tick)...)
+		}
 	}
 	return l
 }
@@ -169,8 +170,9 @@ func numbers(text string) (all []int64) {
 }
 
 // leftover reports whether a field of a ledger may not be there when all runs are over.
-func leftover(field string) bool {
-	return strings.HasPrefix(field, "x:") || field == "runs" || field == "behind" || strings.HasPrefix(field, "r:")
+func leftover(field, value string) bool {
+	lives := strings.Contains(value, "=") || strings.Contains(value, "~+") || strings.Contains(value, "~<")
+	return strings.HasPrefix(field, "x:") || field == "open" && lives || strings.HasPrefix(field, "r:")
 }
 
 // leftoverTimer reports whether the entry of a timer is more than a mark.

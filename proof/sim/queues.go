@@ -46,16 +46,16 @@ func (s *store) checkQueue(a *ask) {
 		kind := kindIn(words[memberKind])
 		return kind != "manual" && kind != "backfill"
 	})
-	switch behind := s.mini.HGet(keys+"job:"+a.job, "behind"); {
+	switch open := s.mini.HGet(keys+"job:"+a.job, "open"); {
 	case a.code == "QUEUED" && len(a.list) == 0:
-		if i >= 0 || strings.Count(behind, "+") > 1 {
+		if i >= 0 || strings.Count(open, "~+") > 1 {
 			s.world.violated("3: one tick waits", a.job, "tick %s was made to wait beside another: %q, due %q",
-				stamp(a.tick), behind, due)
+				stamp(a.tick), open, due)
 		}
 	case a.code == "OVERLAP":
-		if i < 0 && !strings.Contains(behind, "+") {
+		if i < 0 && !strings.Contains(open, "~+") {
 			s.world.violated("3: one tick waits", a.job, "tick %s was refused for good, and no tick waits: %q, due %q",
-				stamp(a.tick), behind, due)
+				stamp(a.tick), open, due)
 		}
 	}
 }
@@ -90,9 +90,9 @@ func (s *store) checkLimit(a *ask) {
 	if limit == 0 {
 		return
 	}
-	live := strings.Fields(s.mini.HGet("solotick:{"+serviceName+"}:job:"+a.job, "runs"))
-	if a.code == "WON" && len(live) > limit || a.code == "OVERLAP" && len(live) < limit {
+	live := strings.Count(s.mini.HGet("solotick:{"+serviceName+"}:job:"+a.job, "open"), "=")
+	if a.code == "WON" && live > limit || a.code == "OVERLAP" && live < limit {
 		s.world.violated("3: a limit", a.job, "%s for tick %s: %d runs live, and %d may",
-			a.code, stamp(a.tick), len(live), limit)
+			a.code, stamp(a.tick), live, limit)
 	}
 }

@@ -23,7 +23,7 @@ type tooth struct {
 var teeth = []tooth{
 	{"drop the compare", "6: accounts", "", []edit{{"lock/settle.lua", "elseif not record then", "elseif false then"}}},
 	{"keep what a timer was to do", "6: accounts", "timers", []edit{{"lock/settle.lua",
-		"kept, how = over and timer", "kept, how = again == '' and timer"}}},
+		"goesOn = over and timer", "goesOn = again == '' and timer"}}},
 	{"end a series", "2: never lost", "", []edit{{"sidecar/service/spring.lua",
 		"redis.call('ZADD', due, following,", "local _ = now % 5 == 0 or redis.call('ZADD', due, following,"}}},
 	{"move a series on twice", "1: never twice", "", []edit{{"sidecar/service/spring.lua", "redis.call('ZREM', due, member) == 1", "redis.call('ZREM', due, member)"},
@@ -50,7 +50,7 @@ var teeth = []tooth{
 			"if verb ~= 'finish' and verb ~= 'reap' and again ~= '' then"},
 	}},
 	{"forget what waited behind a crash", "2: never lost", "", []edit{
-		{"lock/settle.lua", "nudge = redis.call('ZADD', due, now, tick", "nudge = verb ~= 'reap' and redis.call('ZADD', due, now, tick"},
+		{"lock/settle.lua", "for i = 2, #freed do nudge", "for i = verb == 'reap' and #freed + 1 or 2, #freed do nudge"},
 	}},
 	{"extend without compare", "4: a foreign lock", "", []edit{
 		{"lock/extend.lua", "if not record or owner and owner ~= uuid then return {'LOST', now} end", ""},
@@ -81,7 +81,7 @@ var teeth = []tooth{
 		{"lock/acquire.lua", "if kept then return answer(", "if false then return answer("},
 	}},
 	{"stay paused", "2: never lost", "", []edit{
-		{"lock/acquire.lua", "if ends and ends ~= 0 and math.max(asked and now or 0, tick) >= ends then", "if false then"},
+		{"lock/acquire.lua", "if ends and ends ~= 0 and math.max(kind and now or 0, tick) >= ends then", "if false then"},
 	}},
 	{"take an older claim for this tick's", "2: never lost", "", []edit{
 		{"sidecar/yield.go", "h == nil || !h.Tick.Equal(w.tick)", "h == nil || !BROKEN && !h.Tick.Equal(w.tick)"},
@@ -204,14 +204,14 @@ var teeth = []tooth{
 		{"sidecar/service/operate.go", "max(r.Offset, 0)", "max(r.Offset, PICK(-time.Hour, 0))"},
 	}},
 	{"break off when memory is full", "3: skipped for good", "memory", []edit{
-		{"lock/acquire.lua", "if behind ~= before then said = redis.pcall('HSET'", "if behind ~= before then said = redis.call('HSET'"},
+		{"lock/acquire.lua", "redis.pcall('HSET', ledger, 'open', open, 'gaps'", "redis.call('HSET', ledger, 'open', open, 'gaps'"},
 	}},
 	{"come back to old ticks", "table", "leaves and returns", []edit{
 		{"sidecar/due.go", "since.After(back):", "since.After(back) || BROKEN:"},
 	}},
 	{"drain without the end of its runs", "drain", "drain", []edit{{"sidecar/settle.go", "if beat.Sleep(ctx, 3*lock.Margin) {", "if BROKEN || beat.Sleep(ctx, 3*lock.Margin) {"}}},
-	{"queue behind what is due", "3: one tick waits", "queues", []edit{{"lock/acquire.lua", "then full = true end", "then full = false end"}}},
-	{"refuse where nothing waits", "3: one tick waits", "", []edit{{"lock/acquire.lua", "local full = queues and waiting", "local full = queues"}}},
+	{"queue behind what is due", "3: one tick waits", "queues", []edit{{"lock/acquire.lua", "(waiting or isDue)", "waiting"}}},
+	{"refuse where nothing waits", "3: one tick waits", "", []edit{{"lock/acquire.lua", "policy == 'Queue' and (waiting or isDue)", "policy == 'Queue'"}}},
 	{"run again what was cancelled", "cancelled", "cancels", []edit{{"lock/settle.lua", "if cancelled then  ", "if false then  "}}},
 	{"tell nobody of a cancel", "cancelled", "cancels", []edit{
 		{"sidecar/service/cancel.lua", "redis.pcall('PUBLISH', ARGV[1], 'stop ' .. job)", ""},
@@ -273,14 +273,13 @@ var teeth = []tooth{
 		{"lock/sightings.go", "r.leaseEnd, seen.Milliseconds()", "r.leaseEnd, PICK(int64(2), 1)*seen.Milliseconds()"},
 	}},
 	{"tell a takeover what has succeeded since", "since", "", []edit{
-		{"lock/acquire.lua", "if not since then since, from",
-			"do from = string.gsub(from, ' ' .. ARGV[3] .. ':%d+', '') since, from"},
+		{"lock/acquire.lua", "since = since or h[11] or 0", "since = h[11] or 0"},
 	}},
 	{"go back to an older success", "since", "", []edit{
-		{"lock/settle.lua", "if fate == 'succeeded' and tick - (h[10] or 0) > 0 then", "if fate == 'succeeded' then"},
+		{"lock/settle.lua", "if fate == 'succeeded' and tick - (h[7] or 0) > 0 then", "if fate == 'succeeded' then"},
 	}},
 	{"take a failed tick for one that succeeded", "since", "", []edit{
-		{"lock/settle.lua", "if fate == 'succeeded' and tick - (h[10]", "if (failed or fate == 'succeeded') and tick - (h[10]"},
+		{"lock/settle.lua", "if fate == 'succeeded' and tick - (h[7]", "if (failed or fate == 'succeeded') and tick - (h[7]"},
 	}},
 	{"remember a run by hand as a success", "since", "", []edit{
 		{"lock/settle.lua", "  if fate == '' then return end\n",

@@ -21,7 +21,8 @@ for _, m in ipairs(due and redis.call('ZRANGE', due, 0, -1) or {}) do
   local tick, whose, kind, id = string.match(m, '^(%d+) (%S+) (%l+)%S* %d+ %d+ %d+ (%S+)')
   if whose == job and (kind == 'manual' or kind == 'backfill') then
     redis.call('ZREM', due, m)
-    if redis.call('HGET', ledger, 'handed') == tick then redis.call('HDEL', ledger, 'handed') end
+    local open, known = string.gsub(redis.call('HGET', ledger, 'open') or '', ' ' .. tick .. '%*%S*', '', 1)
+    if known > 0 then redis.call('HSET', ledger, 'open', open) end
     redis.pcall('XADD', KEYS[5], 'MAXLEN', '~', ARGV[4], '*', 'run', string.format(
       '{"job":"%s","tick":%s,"run":"%s","kind":"%s","outcome":"cancelled","ended":%d}', job, tick, id, kind, now))
     table.insert(lived, tick)

@@ -93,7 +93,7 @@ func TestTheTicksOfAJobAreReadInTheOrderInWhichTheyWereDecided(t *testing.T) {
 			settles(a, n, outcome)
 		}
 		w.Must(w.Admin.Do(w.Context(), "xadd", history, "*", "run", `{"tick":7000,"outcome":"handed_over"}`).Err()) // ends no tick
-		w.Must(w.Admin.HSet(w.Context(), ledger, "behind", "-5@5 ", "gaps", "10-20 ", "since", 77).Err())
+		w.Must(w.Admin.HSet(w.Context(), ledger, "open", " 5~<5:", "gaps", "10-20 ", "since", 77).Err())
 		for _, text := range []string{"<xml>", `{"tick":9000,"first":8000,"count":2,"outcome":"overlapped","behind":"r","ended":9500}`} { // as settle.lua writes it
 			w.Must(w.Admin.Do(w.Context(), "xadd", history, "*", "tick", text).Err())
 		}

@@ -228,16 +228,16 @@ func readLedger(job string, fields map[string]string, now time.Time) Ledger {
 			l.PausedTo = p.Until
 		}
 	}
-	day, count, _ := strings.Cut(fields["missedToday"], " ")
-	if rds.Number(day) == now.UnixMilli()/(24*time.Hour).Milliseconds() {
+	if day, count, _ := strings.Cut(fields["missedToday"], " "); rds.Number(day) == now.Unix()/86400 {
 		l.MissedToday = rds.Number(count)
 	}
 	if l.Streak > 0 { // the scripts leave the beginning of the last one
 		l.FailingSince = at("failingSince")
 	}
-	for entry := range strings.FieldsSeq(fields["behind"]) {
-		tick, _, _ := strings.Cut(entry[1:], "@")
-		l.Behind = append(l.Behind, Behind{rds.FromMillis(rds.Number(tick)), entry[0] == '+'})
+	for entry := range strings.FieldsSeq(fields["open"]) {
+		if tick, how, _ := strings.Cut(entry, "~"); how != "" && how[0] != ':' { // not one that is due
+			l.Behind = append(l.Behind, Behind{rds.FromMillis(rds.Number(tick)), how[0] == '+'})
+		}
 	}
 	l.Gaps, _ = lock.ParseGaps(fields["gaps"]) // what another version wrote is left alone
 	for i, fate := range Fates {

@@ -14,9 +14,9 @@ local verb = string.match(ARGV[3], '^%l+')
 local own = verb == ARGV[3]
 local field, other = own and 'paused' or 'pausedAll', own and 'pausedAll' or 'paused'
 
-local h = redis.call('HMGET', ledger, 'born', field, other, 'tick', 'pausedTo', 'since', 'behind', 'gaps')
+local h = redis.call('HMGET', ledger, 'born', field, other, 'tick', 'pausedTo', 'since', 'open', 'gaps')
 local paused, besides, tick, pausedTo, since = h[2], h[3] or '', tonumber(h[4]) or 0, tonumber(h[5]) or 0, tonumber(h[6]) or 0
-local behind, gaps = h[7] or '', h[8] or ''
+local open, gaps = h[7] or '', h[8] or ''
 
 if not h[1] then redis.pcall('PUBLISH', ARGV[1], 'due') return {'UNKNOWN', now} end -- who lives registers it
 -- A copy that comes late must not undo what was done after it.
@@ -31,7 +31,7 @@ ends, began = tonumber(ends or 0), tonumber(began or at)
 -- neither pause, and that nobody fired, are missed.
 local function finish(over)
   local from = math.max(tick, since, pausedTo)
-  for refused in string.gmatch(behind, '[-+](%d+)') do from = math.max(from, tonumber(refused)) end
+  for refused in string.gmatch(open, ' (%d+)~[<+]') do from = math.max(from, tonumber(refused)) end
   local pauses = {{began, over}}
   local otherEnds, otherBegan = string.match(besides, '^(%d+) (%d+)')
   if otherEnds then table.insert(pauses, {tonumber(otherBegan), otherEnds ~= '0' and otherEnds - 1 or over}) end
