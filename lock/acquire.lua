@@ -135,7 +135,7 @@ if live or member == '' and (listed or behind > 0 or #pauses > 0 or (ARGV[11] or
   local function take(t) open = string.gsub(open, ' ' .. t .. '~[+<]%S*', '') end
   local full = not listed and live and (limit > 0 or policy == 'Queue' and (waiting or isDue))
   local refused, freed, overlap = not full and policy == 'Forbid' and live, {}, h[12]
-  for i = 16, live and math.max(#ARGV, 16) or #ARGV, 2 do  -- a refusal is provisional: settle tells whether it was an overlap
+  for i = 16, math.max(#ARGV, 16), 2 do                    -- a refusal is provisional: settle tells whether it was an overlap
     local m, itCame = ARGV[i] or ARGV[3], ARGV[i + 1] or came
     local t = string.match(m, '^%d+')
     local stood = string.find(open, ' ' .. t .. '~[+<]')

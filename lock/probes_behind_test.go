@@ -76,17 +76,27 @@ func (p *prober) probeRefusedWrites() {
 	p.older()
 	p.at(nominal(4))
 	p.isTold(p.claims(Forbid, 1), Won)
-	p.do("CONFIG", "SET", "maxmemory", 1)
 	defer p.do("CONFIG", "SET", "maxmemory", 0)
-	p.isTold(p.claims(Forbid, 2), Overlap)
-	p.demand(p.open().behind == "", "memory is not full: %q", p.open().behind)
+	p.do("CONFIG", "SET", "maxmemory", 1)
+	p.fails(p.claims(Queue, 3), "OOM")
+	p.do("CONFIG", "SET", "maxmemory", 0)
+	p.isTold(p.claims(Queue, 2), Queued)
+	p.do("CONFIG", "SET", "maxmemory", 1)
+	for _, policy := range []Policy{Forbid, Queue} {
+		settled := p.isTold(p.claims(policy, 3), Overlap).Overlap
+		p.demand(rds.Millis(settled) < nominal(3), "under %s it is told that it is settled", policy)
+	}
+	p.demand(p.open().behind == fmt.Sprintf("+%[1]d@%[1]d ", nominal(2)), "memory is not full: %q", p.open().behind)
 	p.do("CONFIG", "SET", "maxmemory", 0)
 	p.do("CONFIG", "SET", "min-replicas-to-write", 1)
 	defer p.do("CONFIG", "SET", "min-replicas-to-write", 0)
-	c := p.claims(Forbid, 3)
+	p.fails(p.claims(Forbid, 3), "NOREPLICAS")
+}
+
+func (p *prober) fails(c Claim, how string) {
 	keys, args := p.question(&c, farFuture)
 	said, err := p.rdb.EvalSha(context.Background(), p.scripts.acquire.SHA, keys, args...).Result()
-	p.demand(err != nil && strings.HasPrefix(err.Error(), "NOREPLICAS"), "without replicas: %v, %v", said, err)
+	p.demand(err != nil && strings.HasPrefix(err.Error(), how), "%s under %s: %v, %v", how, c.Policy, said, err)
 }
 
 // probeListInAPause claims a list of which the first came in a pause, or before.
@@ -170,6 +180,11 @@ func (p *prober) probeListPassedOver() {
 	list.Older, list.OlderThan = past(2, 3), rds.FromMillis(nominal(2))
 	p.isTold(list, Queued)
 	p.demand(len(p.isDue()) == 1 && strings.HasPrefix(p.isDue()[0], rds.Itoa(nominal(3))), "%q is due", p.isDue())
+	p.do("SET", p.keys.DueJobs, "no sorted set")
+	list = p.claims(Forbid, 5)
+	list.Older = past(4, 5)
+	p.fails(list, "WRONGTYPE")
+	p.demand(p.field("tick") == rds.Itoa(nominal(3)), "it is claimed, though nothing can be due")
 }
 
 // probeQueueOfDue has a tick asked for under Queue where another has waited and is due again, behind a tick of the
@@ -333,6 +348,12 @@ func (p *prober) probeHanded() {
 	list.Older = []Past{{rds.FromMillis(nominal(2)), rds.FromMillis(nominal(2))}, {list.Tick, list.Due}}
 	p.isTold(list, Queued)
 	hears("a list", 3, Waits)
+	byHand := p.claims(Allow, 3)
+	byHand.Kind, byHand.Member = "backfill", fmt.Sprintf("%d j backfill 1 0 0 n", nominal(3))
+	p.do("ZADD", p.keys.DueJobs, 1, byHand.Member)
+	p.isTold(byHand, Won)
+	hears("it runs by hand", 3, Waits)
+	p.settles(byHand, "finish", "")
 	c := takes(2)
 	hears("the older one was won", 3, Waits)
 	p.settles(c, "handover", c.due().Member(), 0)

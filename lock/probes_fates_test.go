@@ -318,9 +318,12 @@ func (p *prober) probeSince() {
 	p.endsAs(living, "failed", 0)
 
 	// A member may vanish without a word.
-	p.do("HSET", p.ledger(), "open", strings.Repeat(" 1~:1", 500)+" 2~:2")
-	p.at(nominal(9))
-	p.isTold(p.claims(Allow, 9), Won)
-	kept := strings.Repeat(" 1:1", 499) + fmt.Sprintf(" 2:2 %d:%d", nominal(9), nominal(5))
-	p.demand(p.open().since == kept, "what is kept is %d bytes long", len(p.open().since))
+	for i, how := range []string{"~", "*"} {
+		n := 9 + int64(i)
+		p.do("HSET", p.ledger(), "open", " 3=lives:3"+strings.Repeat(" 1"+how+":1", 500)+" 2"+how+":2")
+		p.at(nominal(n))
+		p.isTold(p.claims(Allow, n), Won)
+		kept := " 3:3" + strings.Repeat(" 1:1", 499) + fmt.Sprintf(" 2:2 %d:%d", nominal(n), nominal(5))
+		p.demand(p.open().since == kept, "of %q what is kept is %d bytes long", how, len(p.open().since))
+	}
 }

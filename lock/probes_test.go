@@ -512,7 +512,9 @@ func (p *prober) probeLease() {
 	timer.Job, timer.Kind, timer.Member = "timer:a", "timer", fmt.Sprintf("%d timer:a timer 1 0 0 n", nominal(4))
 	p.do("ZADD", p.keys.DueJobs, 1, timer.Member)
 	runs := p.open().runs
-	p.isTold(timer, Won)
+	for range 2 {
+		p.isTold(timer, Won)
+	}
 	p.demand(p.open().runs == runs, "a timer is one of the runs %q", p.open().runs)
 }
 

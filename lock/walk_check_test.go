@@ -199,6 +199,7 @@ func (w *walk) follows(x *fiber, a Answer, before, after walkSight) {
 		w.demand(full == (e == nil) && (full || !e.waits), "%s overlaps, and stands as %+v behind the run", w.name(tick), e)
 		w.demand(!full || rds.Number(after.fields["overlap"]) == tick && !w.overlapped[tick], "%s overlaps, and the ledger is %v", w.name(tick),
 			after.fields)
+		w.demand(after.fields["by"] == before.fields["by"], "%s was refused, and the ledger says that %s has claimed", x, after.fields["by"])
 		w.overlapped[tick] = full
 	default:
 		w.demand(before.text == after.text, "%s was told %s, and changed\n%s\nto\n%s", x, a.Code, before.text, after.text)
@@ -235,6 +236,8 @@ func (w *walk) followsWin(x *fiber, before, after walkSight) {
 	w.demand(!c.MayNotWin, "%s won although it has no slot", x)
 	w.demand(rds.Millis(rec.Claimed) == w.clock, "%s was claimed at %s", x, rec.Claimed)
 	w.demand(c.Member == "" || !slices.Contains(after.due, c.Member), "%s won, and its member is due", x)
+	behind := slices.DeleteFunc(before.behind, func(e refused) bool { return c.Member == "" && e.tick == tick })
+	w.demand(slices.Equal(after.behind, behind), "%s won, and %v stand behind a run, want %v", x, after.behind, behind)
 	if c.Member == "" {
 		w.demand(after.stands(tick) == nil && rds.Number(after.fields["tick"]) == tick, "%s won from the table, and the ledger is %v", x,
 			after.fields)
@@ -412,6 +415,9 @@ func (w *walk) check(s walkSight) {
 	}
 	slices.Sort(due)
 	w.demand(slices.Equal(due, slices.Sorted(strings.FieldsSeq(s.open.due))), "due are %q, and open is %q", s.due, s.fields["open"])
+	for tick := range strings.FieldsSeq(s.open.byHand) {
+		w.demand(len(s.dueOf(rds.Number(tick))) > 0, "by hand %s is not due, and open is %q", tick, s.fields["open"])
+	}
 	w.takeGaps(s)
 	w.checkFates(s)
 }
