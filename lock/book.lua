@@ -6,15 +6,14 @@
 -- returns {OK, now, 1 if this request counted them, else 0}
 local ledger, history, memo, read = KEYS[1], KEYS[2], KEYS[3], ARGV[1]
 
-local h = redis.call('HMGET', ledger, 'gaps', 'missed', 'missedToday')
+local h = redis.call('HMGET', ledger, 'gaps', 'missedToday')
 local gaps = h[1] or ''
 
 if redis.call('GET', memo) then return {'OK', now, 1} end
 if read == '' or string.sub(gaps, 1, #read) ~= read then return {'OK', now, 0} end
 local day = math.floor(now / 86400000)
-local today = string.match(h[3] or '', '^' .. day .. ' (%d+)$') or 0
-redis.call('HSET', ledger, 'gaps', string.sub(gaps, #read + 1), 'missed', (tonumber(h[2]) or 0) + ARGV[2],
-  'missedToday', day .. ' ' .. today + ARGV[2])
+local today = string.match(h[2] or '', '^' .. day .. ' (%d+)$') or 0
+redis.call('HSET', ledger, 'gaps', string.sub(gaps, #read + 1), 'missedToday', day .. ' ' .. today + ARGV[2])
 redis.call('SET', memo, 'booked', 'PX', 86400000)
 for i = 4, #ARGV, 3 do
   local field = 'fate:' .. ARGV[i]

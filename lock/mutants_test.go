@@ -574,7 +574,7 @@ var otherMutants = []mutant{
 	{"book", "a request is remembered for ever", "'booked', 'PX', 86400000)", "'booked')"},
 	{"book", "nothing is counted", "if read == '' or ", "if "},
 	{"book", "what another has counted is counted", "or string.sub(gaps, 1, #read) ~= read then", "then"},
-	{"book", "what was counted stays", "'gaps', string.sub(gaps, #read + 1), 'missed'", "'missed'"},
+	{"book", "what was counted stays", "'gaps', string.sub(gaps, #read + 1), 'missedToday'", "'missedToday'"},
 	{"book", "a fate is not counted", "or 0) + ARGV[i + 1])", "or 0) + 0)"},
 	{"book", "no fate is kept", "  redis.call('XADD', history,", "  redis.call('XADD', 'x' .. history,"},
 	{"book", "a fate is told as a run", "'*', 'tick', ARGV[i + 2])", "'*', 'run', ARGV[i + 2])"},
@@ -583,7 +583,7 @@ var otherMutants = []mutant{
 	{"book", "what was missed yesterday was missed today", "'^' .. day .. ' (%d+)$'", "'^%d+ (%d+)$'"},
 	{"book", "the day's count begins anew", "day .. ' ' .. today + ARGV[2]", "day .. ' ' .. ARGV[2]"},
 	{"book", "what was missed last is not told", "redis.call('HSET', ledger, 'lastMissed', ARGV[i + 2]) end", "end"},
-	{"book", "the count begins anew", "(tonumber(h[2]) or 0) + ARGV[2]", "ARGV[2]"},
+	{"book", "the count begins anew", "(tonumber(redis.call('HGET', ledger, field)) or 0) + ARGV[i + 1]", "ARGV[i + 1]"},
 
 	{"drop", "a member stays due", "redis.call('ZREM', due, member)", "redis.call('ZSCORE', due, member) and 1 or 0"},
 	{"drop", "what is dropped still waits", "if there == 1 and tick == h[2] then redis.call('HDEL', ledger, 'handed') end", ""},

@@ -263,7 +263,7 @@ func (p *prober) probeManyTriggers() {
 
 // probeBooking counts what was missed, and asks again when others have counted more.
 func (p *prober) probeBooking() {
-	p.do("HSET", p.ledger(), "born", 1, "gaps", "10-20 30-40 ", "missed", 3)
+	p.do("HSET", p.ledger(), "born", 1, "gaps", "10-20 30-40 ")
 	book := func(id, gaps string, ticks, want int) {
 		got := p.eval(p.scripts.book, []string{p.ledger(), p.keys.History(walkJob), p.keys.Memo(id)}, gaps, ticks, 500, Missed, ticks, "an entry",
 			PausedTick, 1, "another")
@@ -274,7 +274,7 @@ func (p *prober) probeBooking() {
 	book("b", "10-20 ", 2, 0)
 	book("b", "30-40 ", 4, 1)
 	book("a", "10-20 ", 2, 1)
-	p.demand(p.field("missed") == "9" && p.field("gaps") == "", "counted %s, and %q is left", p.field("missed"), p.field("gaps"))
+	p.demand(p.field("gaps") == "", "%q is left", p.field("gaps"))
 	p.demand(p.field("fate:missed") == "6" && p.field("fate:paused") == "2", "the fates are %s missed and %s paused", p.field("fate:missed"), p.field("fate:paused"))
 	kept := fmt.Sprint(p.do("XRANGE", p.keys.History(walkJob), "-", "+"))
 	p.demand(strings.Count(kept, "[tick an entry]") == 2 && strings.Count(kept, "[tick another]") == 2, "kept %s", kept)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -521,8 +520,7 @@ func (w *walk) countAll(s walkSight) {
 			}
 		}
 	}
-	w.demand(w.number("HGET", w.ledger(), "missed") == int64(all), "%d ticks were missed, and %s counted", all,
-		strconv.Quote(w.text("HGET", w.ledger(), "missed")))
+	w.demand(w.countedMissed() == int64(all), "%d ticks were missed, and %d counted", all, w.countedMissed())
 	fates := int64(0)
 	for name, n := range w.look(nil).fields {
 		if strings.HasPrefix(name, "fate:") {

@@ -344,14 +344,19 @@ func (w *walk) takeWin(x *fiber, a Answer) {
 	}
 }
 
+// countedMissed is how many ticks are counted that no replica claimed.
+func (w *walk) countedMissed() int64 {
+	return w.number("HGET", w.ledger(), "fate:"+Missed) + w.number("HGET", w.ledger(), "fate:"+Displaced)
+}
+
 // book has missed ticks counted, by whoever was told of them.
 func (w *walk) book(b *booking) {
-	counted := w.number("HGET", w.ledger(), "missed")
+	counted := w.countedMissed()
 	gaps := w.text("HGET", w.ledger(), "gaps")
 	ours, _ := w.eval(w.scripts.book, []string{w.ledger(), w.keys.History(walkJob), w.keys.Memo(b.id)}, b.args...)[2].(int64)
 	read, _ := b.args[0].(string)
 	w.note("%s counts %v: %d", b.id, b.args, ours)
-	more := w.number("HGET", w.ledger(), "missed") - counted
+	more := w.countedMissed() - counted
 	fits := !b.counted && strings.HasPrefix(gaps, read)
 	w.demand((ours == 1) == (b.counted || fits), "%s was told %d of the gaps %q", b.id, ours, gaps)
 	if !fits {
