@@ -184,7 +184,9 @@ if live or member == '' and (listed or behind > 0 or #pauses > 0 or (ARGV[11] or
     for _, m in ipairs(freed) do redis.call('ZADD', due, now, m) end
     if listed then redis.pcall('PUBLISH', KEYS[5], 'due') end
     if live and policy == 'Replace' then
-      redis.call('HSET', ledger, 'stop', token)
+      for run in string.gmatch(open, '=([^:]*)') do
+        if not redis.call('HGET', ledger, 'x:' .. run) then redis.call('HSET', ledger, 'x:' .. run, 'REPLACED') end -- a cancelled one is to end for good
+      end
       redis.pcall('PUBLISH', KEYS[5], 'stop ' .. job)
     end
     return answer('QUEUED')                                -- claimed now, and due in order, or set free by the end of the last live run

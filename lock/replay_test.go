@@ -32,7 +32,6 @@ import (
 //   - DUE is FIRED. LATE is LOST with evidence of the run, NONE is LOST without.
 //   - A due member is its tick, attempt and nonce, and the one replica that could not start it. Its kind and its number of
 //     deaths are those of the real member.
-//   - Which runs are to end is a token in Redis: that of the newest of them.
 //   - The model forgets the evidence of a run when no request of it can come any more. Redis keeps it for a day.
 //   - Locks end in steps of their own. Tokens, history and nudges are not compared, and there are no pauses.
 type replay struct {
@@ -371,8 +370,8 @@ func (p *replay) seesRun(z redis.Z) {
 	rec, err := ParseRecord(f["r:"+name])
 	p.demand(err == nil && strings.Contains(openIn(f["open"]).runs, name+" "), "%s runs: %v, among the runs %q", name, err, f["open"])
 	p.sees.leases[run] = rds.Itoa(int64(z.Score))
-	e := model.Entry{Run: run, Tick: tickOf(rds.Millis(rec.Tick)), Attempt: rec.Attempt - 1, ToEnd: rec.Token <= rds.Number(f["stop"]),
-		Cancelled: f["x:"+name] != "", ByHand: rec.Kind == "backfill"}
+	e := model.Entry{Run: run, Tick: tickOf(rds.Millis(rec.Tick)), Attempt: rec.Attempt - 1, ToEnd: f["x:"+name] == "REPLACED",
+		Cancelled: f["x:"+name] == "CANCELLED", ByHand: rec.Kind == "backfill"}
 	if rec.Policy == Allow {
 		e.Slot = e.Tick
 	}

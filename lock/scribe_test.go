@@ -203,7 +203,7 @@ func (s *stage) changes() (changes []string) {
 }
 
 // shownFields are those of a ledger that are shown.
-var shownFields = regexp.MustCompile(`^(tick|open|gaps|overlap|stop|missed|paused|pausedTo|fate:.*)$`)
+var shownFields = regexp.MustCompile(`^(tick|open|gaps|overlap|x:.*|paused|pausedTo|fate:.*)$`)
 
 var (
 	aUUID     = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\b[0-9A-Za-z]{20,22}\b`)

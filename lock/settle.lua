@@ -31,7 +31,7 @@ local member, r, x, day = uuid .. ' ' .. job, 'r:' .. uuid, 'x:' .. uuid, 864000
 local fate, failed = ARGV[8], ARGV[12] == 'failed'
 
 local h = redis.call('HMGET', ledger, r, 'open', 'ended', 'streak', 'fate:' .. fate, x, 'succeeded')
-local record, open, cancelled = h[1], h[2] or '', h[6]
+local record, open, cancelled = h[1], h[2] or '', h[6] == 'CANCELLED'
 local cut = cancelled and string.match(entry, '"outcome":"([%l_]+)"') -- its holder may not know that it is cancelled
 if cut and string.find('shutdown interrupted lost_lock not_started replaced handed_over', cut, 1, true) then
   entry = string.gsub(string.gsub(entry, '"outcome":"[%l_]+"', '"outcome":"cancelled"', 1), ',"failed":true', '', 1)
@@ -146,7 +146,7 @@ redis.call('HDEL', ledger, r, x, others == '' and 'open' or x)
 redis.call('ZREM', running, member)
 
 -- The entry in `running`, not the lock, is the authority: whoever removes it sees to what came due behind the run.
-local token, began, ttl, kind = string.match(record or '', '^%d+ (%d+) %d+ (%d+) %S+ (%d+) (%l+)')
+local began, ttl, kind = string.match(record or '', '^%d+ %d+ %d+ (%d+) %S+ (%d+) (%l+)')
 local byHand = kind == 'manual' or kind == 'backfill'
 local freed, overlapped, count, first, last = 0, '', 0     -- the last three are of the ticks that overlapped
 open = others
@@ -181,8 +181,8 @@ if verb ~= 'finish' and (again ~= '' or verb == 'reap') then
       fate = 'cancelled'
       ending = string.format('{"tick":%s,"run":"%s","outcome":"cancelled","ended":%d}', tick, uuid, now)
     end
-  elseif verb ~= 'handover' and verb ~= 'abandon' and token and tonumber(token) <= (tonumber(redis.call('HGET', ledger, 'stop')) or 0) then
-    over = true                                            -- it was replaced
+  elseif verb ~= 'handover' and verb ~= 'abandon' and h[6] == 'REPLACED' then
+    over = true
   elseif again == '' then                                  -- what is handed on needs no evidence that it never started
     how = 'dead '
   else

@@ -27,6 +27,9 @@ type walkSight struct {
 	text    string // all of it but leases
 }
 
+// replaced reports whether a run is told to end.
+func (s walkSight) replaced(run string) bool { return s.fields["x:"+run] == "REPLACED" }
+
 // refused is an entry of `behind`.
 type refused struct {
 	waits     bool
@@ -250,11 +253,13 @@ func (w *walk) followsQueued(x *fiber, before, after walkSight) {
 	w.demand(rds.Number(after.fields["tick"]) == tick && after.fields["by"] == c.Replica, "%s was queued, and the ledger's tick is %s", x,
 		after.fields["tick"])
 	if c.Policy == Replace && len(before.runs) > 0 {
-		for run, rec := range before.records {
-			w.demand(rec.Token <= rds.Number(after.fields["stop"]), "%s takes the place of %s, which is not told to end", x, run)
+		for run := range before.records {
+			w.demand(after.replaced(run), "%s takes the place of %s, which is not told to end", x, run)
 		}
 	} else {
-		w.demand(after.fields["stop"] == before.fields["stop"], "%s tells a run to end", x)
+		for run := range before.records {
+			w.demand(after.replaced(run) == before.replaced(run), "%s tells %s to end", x, run)
+		}
 	}
 	w.touched[tick] = true
 	if len(c.Older) == 0 {
@@ -323,7 +328,7 @@ func (w *walk) settled(x *fiber, args []any, s walkSight) settlementOf {
 			want.due = append(want.due, Due{Tick: rds.FromMillis(e.tick), Job: walkJob, Kind: "catchup", Attempt: 1, Nonce: x.claim.Run}.Member())
 		}
 	}
-	replaced := rec.Token <= rds.Number(s.fields["stop"]) && (verb == "reap" || verb == "requeue")
+	replaced := s.replaced(x.claim.Run) && (verb == "reap" || verb == "requeue")
 	if again != "" && verb != "finish" && !replaced {
 		want.due = append(want.due, again)
 	} else if verb != "finish" && replaced {
@@ -385,8 +390,7 @@ func (w *walk) compare(x *fiber, args, parts []any, want settlementOf, before, a
 		w.begun[x.tick()] = true
 		if verb == "reap" {
 			w.finished[x.tick()] = true
-			replaced := before.records[x.claim.Run].Token <= rds.Number(before.fields["stop"])
-			w.evidence[x.claim.Run] = !replaced
+			w.evidence[x.claim.Run] = !before.replaced(x.claim.Run)
 		}
 	}
 }

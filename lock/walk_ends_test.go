@@ -2,18 +2,16 @@ package lock
 
 import (
 	"slices"
-
-	"github.com/solotick/solotick/internal/rds"
 )
 
 func (w *walk) extend(x *fiber) string {
 	before := w.look(x)
 	parts := w.run(x, w.scripts.extend, []string{w.lockOf(&x.claim), w.ledger(), w.keys.Running}, x.claim.Run, walkJob, walkTTL.Milliseconds())
 	want := "OK"
-	switch rec, ok := before.records[x.claim.Run]; {
+	switch _, ok := before.records[x.claim.Run]; {
 	case !ok || before.owner != "" && before.owner != x.claim.Run:
 		want = "LOST"
-	case rec.Token <= rds.Number(before.fields["stop"]):
+	case before.replaced(x.claim.Run):
 		want = "REPLACED"
 	}
 	w.note("%d %s extends: %v", w.clock-walkStart, x, parts[0])

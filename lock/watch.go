@@ -145,7 +145,7 @@ func (s *Store) record(ctx context.Context, r Running) (Record, error) {
 		return Record{}, errNoRecord
 	}
 	rec, err := ParseRecord(text)
-	rec.Cancelled = fields[1] != nil
+	rec.Cancelled = fields[1] == "CANCELLED"
 	return rec, err
 }
 

@@ -215,7 +215,7 @@ func (m *model) wait(s *state, c claim) {
 	if c.policy != Replace {
 		return
 	}
-	rd.stop = !m.has(StopToken)
+	rd.stop = !m.has(StopRuns)
 	for i := range rd.running {
 		if e := &rd.running[i]; e.uuid != 0 {
 			if e.tick >= c.tick || c.tick > s.now {

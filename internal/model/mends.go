@@ -32,7 +32,7 @@ const (
 	Respect
 	AllRuns
 	WaitForAll
-	StopToken
+	StopRuns
 	OneWaits
 	Lived
 	BeganBefore
@@ -85,7 +85,7 @@ var mends = [numberOfMends]struct{ name, what string }{
 	{"Respect", "a lock whose owner the ledger does not know is left alone"},
 	{"AllRuns", "all live runs of the job are in the way, whatever policy they began under"},
 	{"WaitForAll", "what waits behind several runs is set free by the end of the last one"},
-	{"StopToken", "Replace tells the runs up to a token to end, and neither others nor those that end change that"},
+	{"StopRuns", "Replace tells the live runs to end, and neither others nor those that end change that"},
 	{"OneWaits", "while a tick waits under Queue, the next is an overlap for good"},
 	{"Lived", "a takeover settles as overlaps the ticks that came due while the dead run certainly lived"},
 	{"BeganBefore", "a run is in the way only of ticks that came due after it began"},

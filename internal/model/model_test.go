@@ -72,7 +72,7 @@ var counterexamples = []struct {
 	{Respect, "theft/forbid/alo extend2", ForeignLock},
 	{AllRuns, "rollout/allow+forbid/amo crash", RunsOverlap},
 	{WaitForAll, "rollout/allow+queue/amo T3 crash", FreedBeside},
-	{StopToken, "reload/replace+allow/amo T3 extend", StoppedForNothing},
+	{StopRuns, "reload/replace+allow/amo T3 extend", StoppedForNothing},
 	{OneWaits, "reap/queue crash", QueueFreed},
 	{Lived, "reap/forbid crash+extend", OverlapFreed},
 	{BeganBefore, "handover/alone", OverlapBefore},

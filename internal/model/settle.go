@@ -28,13 +28,12 @@ func (m *model) extend(s *state, u uuid, slot int, window uint8) answer {
 	return answerOK
 }
 
-// isReplaced reports whether a run is to end. With StopToken that is a matter of its own token, which toEnd stands for:
-// a run claimed after the stop has a greater one.
+// isReplaced reports whether a run is to end. With StopRuns each has a mark of its own.
 func (m *model) isReplaced(rd *store, e entry) bool {
 	switch {
 	case !m.has(SoftReplace):
 		return false
-	case m.has(StopToken):
+	case m.has(StopRuns):
 		return e.toEnd
 	}
 	return rd.stop

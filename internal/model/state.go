@@ -193,7 +193,7 @@ type store struct {
 	newest   uuid               // without PerRun or SameAnswer: newest run
 	refused  uint8              // ticks that came due behind runs and were refused: a bit each
 	waits    uint8              // tick that came due behind a run and waits for the end of all
-	stop     bool               // without StopToken: the run is to end
+	stop     bool               // without StopRuns: the run is to end
 	evidence [maxEvidence]interrupted
 	running  [maxEntries]entry // by UUID
 	due      [maxEntries]due   // by tick, attempt, nonce

@@ -63,8 +63,8 @@ type Store struct {
 type Entry struct {
 	Run                    Run
 	Tick, Attempt, Slot    int
-	BeganUpTo, RenewedUpTo int // newest tick of OpenUpTo that had come at its claim, and at its last renewal
-	ToEnd, Cancelled       bool
+	BeganUpTo, RenewedUpTo int  // newest tick of OpenUpTo that had come at its claim, and at its last renewal
+	ToEnd, Cancelled       bool // of these, a cancel is what Redis keeps
 	ByHand                 bool // an operator has asked for it
 }
 
@@ -259,7 +259,7 @@ func (m *model) storeOf(rd *store) Store {
 	for _, e := range rd.running {
 		if e.uuid != 0 {
 			s.Running = append(s.Running, Entry{e.uuid.run(), int(e.tick), int(e.attempt &^ byHand), int(e.slot),
-				int(e.began), int(e.renewed), e.toEnd, e.calledOff, e.attempt&byHand != 0})
+				int(e.began), int(e.renewed), e.toEnd && !e.calledOff, e.calledOff, e.attempt&byHand != 0})
 		}
 	}
 	for _, d := range rd.due {

@@ -1,7 +1,7 @@
 -- cancel: have runs of a job end for good, or drop what waits of it by hand, once however often the request arrives.
 --
 -- The caller names the runs that it saw live, so a copy that comes late ends no later run. `x:<uuid>` in the ledger marks a
--- run until it is settled. Meanwhile extend tells the run's replica, and its tick does not become due again afterwards.
+-- run until it is settled, as Replace does. Meanwhile extend tells the run's replica, and its tick does not become due again afterwards.
 --
 -- KEYS  1 ledger  2 memo of the request  3 acts of operators: if it is given, the last of ARGV is the act to be kept there
 --       4 due  5 history of the job; both are given to drop what waits
@@ -31,7 +31,7 @@ end
 for i = 3, due and 0 or #ARGV do
   if redis.call('HGET', ledger, 'r:' .. ARGV[i]) then
     redis.call('HDEL', ledger, 'x:' .. ARGV[i])            -- first: it is not refused when Redis' memory is full, and after it nothing is
-    redis.call('HSET', ledger, 'x:' .. ARGV[i], now)
+    redis.call('HSET', ledger, 'x:' .. ARGV[i], 'CANCELLED')
     table.insert(lived, ARGV[i])
   end
 end
