@@ -31,7 +31,7 @@
 -- The record is kept as '<tick> <token> <newest tick claimed before> <when it was claimed> <ARGV 8>', for as long as the run lives.
 -- `open` of the ledger has each tick that has no fate yet, as ' <tick><how it stands><more>:<newest success before its first run>':
 --   '=<uuid>' this run of it lives    '~' it is due, '*' by hand    '~+<when it came due>' it waits behind a run, '~<..' it was refused
--- A '!' at the end says that its fate is counted already. What was never run has no success before ':'.
+-- A '!' at the end says that its fate is counted already. A tick that was never run has no success before ':'.
 local lock, ledger, running, due = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local uuid, job, tick, ttl, policy = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[5], ARGV[7]
 local came, slot, member, older, listed = ARGV[9] or ARGV[3], ARGV[12] or '', ARGV[13] or '', ARGV[15] or '', #ARGV > 15

@@ -10,6 +10,9 @@ import (
 	"github.com/solotick/solotick/internal/rds"
 )
 
+// ended is a word of what the ledger keeps of the ticks that ended: the newest, how many in a row have failed, since when.
+func (p *prober) ended(word int) string { return append(strings.Fields(p.field("ended")), "", "", "")[word] }
+
 // probeFates ends runs in all ways, and asks what is kept of their ticks.
 func (p *prober) probeFates() {
 	p.older()
@@ -17,8 +20,8 @@ func (p *prober) probeFates() {
 		return strings.Count(fmt.Sprint(p.do("XRANGE", p.keys.History(walkJob), "-", "+")), "[tick ")
 	}
 	stands := func(what string, streak, ended int64, answer []any, before, after int64) {
-		p.demand(p.field("streak") == rds.Itoa(streak) && p.field("ended") == rds.Itoa(nominal(ended)), "%s: %s in a row have failed, up to %s",
-			what, p.field("streak"), p.field("ended"))
+		p.demand(p.ended(1) == rds.Itoa(streak) && p.ended(0) == rds.Itoa(nominal(ended)), "%s: %s in a row have failed, up to %s",
+			what, p.ended(1), p.ended(0))
 		p.demand(millisOf(answer[4]) == before && millisOf(answer[5]) == after, "%s: %v, want %d before and %d now", what, answer, before, after)
 	}
 	newest := "" // run of the schedule that is to be kept
@@ -34,10 +37,10 @@ func (p *prober) probeFates() {
 	}
 	stands("a success", 0, 1, end(1, "succeeded", 0), 0, 0)
 	stands("a failure", 1, 2, end(2, "failed", 0), 0, 1)
-	since := p.field("failingSince")
+	since := p.ended(2)
 	stands("another one", 2, 3, end(3, "failed", 0), 1, 2)
-	p.demand(since == rds.Itoa(nominal(2)) && p.field("failingSince") == since && p.field("lastFailure") == rds.Itoa(nominal(3)) &&
-		p.field("lastSuccess") == rds.Itoa(nominal(1)), "failing since %s, last %s, succeeded at %s", p.field("failingSince"), p.field("lastFailure"),
+	p.demand(since == rds.Itoa(nominal(2)) && p.ended(2) == since && p.field("lastFailure") == rds.Itoa(nominal(3)) &&
+		p.field("lastSuccess") == rds.Itoa(nominal(1)), "failing since %s, last %s, succeeded at %s", p.ended(2), p.field("lastFailure"),
 		p.field("lastSuccess"))
 	shows("a failure")
 	stands("one that the app has declined", 2, 3, end(4, "declined", 0), 2, 2)
@@ -89,7 +92,7 @@ func (p *prober) probeFates() {
 	gone := p.claims(Forbid, 7)
 	p.isTold(gone, Won)
 	p.settles(gone, "reap", "", 0, p.clock+walkTTL.Milliseconds(), 0, 0, "failed")
-	p.demand(p.field("streak") == "1", "taken over: %v", p.list("HGETALL", p.ledger()))
+	p.demand(p.ended(1) == "1", "taken over: %v", p.list("HGETALL", p.ledger()))
 	late := p.settles(gone, "finish", "")
 	p.demand(late[0] == "LATE" && millisOf(late[4]) == 0 && millisOf(late[5]) == 0, "who was taken over: %v", late)
 	again("who was taken over", gone, "finish", 0, 0)
@@ -103,7 +106,7 @@ func (p *prober) probeTakeoverAskedAgain() {
 		a := p.settles(c, "reap", again, 0, 7, watcher, 0, "failed")
 		p.demand(a[0] == code && millisOf(a[4]) == before && millisOf(a[5]) == after, "%s: %v, want %s, %d and %d", what, a, code, before, after)
 	}
-	row, kept := rds.Number(p.field("streak")), 0
+	row, kept := rds.Number(p.ended(1)), 0
 	for n, again := range []string{"", "x"} {
 		p.at(nominal(int64(8 + n)))
 		c := p.claims(Forbid, int64(8+n))
@@ -134,7 +137,7 @@ func (p *prober) probeTakeoverAskedAgain() {
 			p.do("ZADD", p.keys.DueJobs, 1, d.Member)
 			p.isTold(d, Won)
 			p.endsAs(d, how, 0)
-			row = rds.Number(p.field("streak"))
+			row = rds.Number(p.ended(1))
 			p.demand(row == want, "a tick that was given back has %s, and %d are in a row, want %d", how, row, want)
 		}
 		ends("failed", row+1)

@@ -507,7 +507,7 @@ func (p *prober) probeCancelledAs() {
 		p.demand(told != nil && entry == `{"job":"j","outcome":"cancelled"}` && counts("cancelled") == rds.Itoa(int64(i+1)) && counts(said) == "",
 			"cancelled, and its holder says %s: %v, %s, counted %s", said, told, entry, counts("cancelled"))
 	}
-	p.demand(p.field("streak") == "" && p.do("XLEN", p.keys.Failures(walkJob)) == int64(0), "a cancelled run has failed: %q", p.field("streak"))
+	p.demand(p.ended(1) == "" && p.do("XLEN", p.keys.Failures(walkJob)) == int64(0), "a cancelled run has failed: %q", p.ended(1))
 	told, entry := ends(20, "manual", "shutdown", "")
 	p.demand(told != nil && entry == `{"job":"j","outcome":"cancelled"}` && counts("cancelled") == "6", "by hand: %v, %s, counted %s", told, entry, counts("cancelled"))
 	told, entry = ends(21, "schedule", "failed", "failed")

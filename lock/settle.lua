@@ -30,8 +30,9 @@ local verb, uuid, job, entry, again, wait = ARGV[1], ARGV[2], ARGV[3], ARGV[6], 
 local member, r, x, day = uuid .. ' ' .. job, 'r:' .. uuid, 'x:' .. uuid, 86400000
 local fate, failed = ARGV[8], ARGV[12] == 'failed'
 
-local h = redis.call('HMGET', ledger, r, 'open', 'ended', 'streak', 'fate:' .. fate, x, 'succeeded')
-local record, open, cancelled = h[1], h[2] or '', h[6] == 'CANCELLED'
+local h = redis.call('HMGET', ledger, r, 'open', 'ended', 'fate:' .. fate, x, 'succeeded')
+local record, open, cancelled = h[1], h[2] or '', h[5] == 'CANCELLED'
+local ended, streak, since, was, by = string.match(h[3] or '', '^(%d+) (%d+) (%d+) (%d+) (.*)$') -- of the ticks that ended
 local cut = cancelled and string.match(entry, '"outcome":"([%l_]+)"') -- its holder may not know that it is cancelled
 if cut and string.find('shutdown interrupted lost_lock not_started replaced handed_over', cut, 1, true) then
   entry = string.gsub(string.gsub(entry, '"outcome":"[%l_]+"', '"outcome":"cancelled"', 1), ',"failed":true', '', 1)
@@ -79,31 +80,29 @@ end
 -- A tick of the table has one fate, which is counted once, by the step that closes it.
 local function close(as, text, count)
   keep('tick', text)
-  if count > 0 then note('fate:' .. as, (as == ARGV[8] and h[5] or redis.call('HGET', ledger, 'fate:' .. as) or 0) + count) end
+  if count > 0 then note('fate:' .. as, (as == ARGV[8] and h[4] or redis.call('HGET', ledger, 'fate:' .. as) or 0) + count) end
 end
 local before, after = 0, 0                                 -- ticks in a row that failed
 local function endTick(text)                               -- with the last of its runs
   if fate == '' then return end
   local once = ARGV[15] == '1'                             -- it keeps the fate that it had
-  if fate == 'succeeded' and tick - (h[7] or 0) > 0 then note('succeeded', tick) end
+  if fate == 'succeeded' and tick - (h[6] or 0) > 0 then note('succeeded', tick) end
   close(fate, text, (once or string.find(rest, '!', 1, true)) and 0 or 1)
-  if tick - (h[3] or 0) < 0 then return end -- a newer one tells how the job stands
+  if tick - (ended or 0) < 0 then return end -- a newer one tells how the job stands
   note('scheduled', text)
-  before = h[4] or '0'
+  before = streak or '0'
   after = before
   if fate == 'succeeded' then
     after = '0'
     note('lastSuccess', once and math.max(tick, redis.call('HGET', ledger, 'lastSuccess') or 0) or now) -- an old tick tells of its own time
   elseif failed then
-    if not once and (tick ~= h[3] or before == '0') then after = before + 1 end -- a tick fails once, though it may end twice
+    if not once and (tick ~= ended or before == '0') then after = before + 1 end -- a tick fails once, though it may end twice
     note('lastFailure', now)
-    if before == '0' then note('failingSince', now) end
+    if before == '0' then since = now end
   else
     return
   end
-  note('ended', tick)
-  note('streak', after)
-  note('endedBy', verb .. ' ' .. uuid .. ' ' .. before)
+  note('ended', tick .. ' ' .. after .. ' ' .. (since or 0) .. ' ' .. before .. ' ' .. verb .. ' ' .. uuid)
 end
 local code, how, watcher, kept                             -- code: of what is over
 if verb == 'reap' or not record then how, watcher, kept = string.match(redis.call('GET', memo) or '', '^(%l+) (%S+) ?(.*)$') end
@@ -114,8 +113,7 @@ elseif not record then
   code = how == 'dead' and 'LATE' or 'NONE'
 end
 if code then
-  local by, was = string.match(redis.call('HGET', ledger, 'endedBy') or '', '^(%l+ %S+) (%d+)$')
-  if code ~= 'MOVED' and by == verb .. ' ' .. uuid then before, after = was, h[4] end -- the answer was lost
+  if code ~= 'MOVED' and by == verb .. ' ' .. uuid then before, after = was, streak end -- the answer was lost
   if verb == 'finish' then                                 -- the takeover is not needed any more
     if again ~= '' and redis.call('ZREM', due, again) == 1 then
       if at then note('open', others) end
@@ -181,7 +179,7 @@ if verb ~= 'finish' and (again ~= '' or verb == 'reap') then
       fate = 'cancelled'
       ending = string.format('{"tick":%s,"run":"%s","outcome":"cancelled","ended":%d}', tick, uuid, now)
     end
-  elseif verb ~= 'handover' and verb ~= 'abandon' and h[6] == 'REPLACED' then
+  elseif verb ~= 'handover' and verb ~= 'abandon' and h[5] == 'REPLACED' then
     over = true
   elseif again == '' then                                  -- what is handed on needs no evidence that it never started
     how = 'dead '

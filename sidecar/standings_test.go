@@ -46,7 +46,7 @@ func TestEveryReplicaShowsHowAJobFaresInTheCluster(t *testing.T) {
 		w.replica(0)
 		w.at(0)
 		at := w.origin().Add(-time.Hour)
-		w.ledger("year", "lastSuccess", at.UnixMilli(), "lastFailure", at.UnixMilli()+500, "failingSince", at.UnixMilli()+250, "streak", 3,
+		w.ledger("year", "lastSuccess", at.UnixMilli(), "lastFailure", at.UnixMilli()+500, "ended", fmt.Sprint("9 3 ", at.UnixMilli()+250),
 			"fate:succeeded", 7, "fate:missed", 2, "fate:failed", 3)
 		w.at(10 * time.Second)
 		w.replica(0) // it has seen no run
@@ -70,7 +70,7 @@ func TestScrapesAskRedisNoMoreThanOnceInFiveSeconds(t *testing.T) {
 		r := w.replica(0)
 		w.at(0)
 		r.shows(0, "consecutive_failures", "year")
-		w.ledger("year", "streak", 1)
+		w.ledger("year", "ended", "9 1 7")
 		w.at(standingsFresh - time.Millisecond)
 		r.shows(0, "consecutive_failures", "year")
 		w.at(standingsFresh + time.Second)
@@ -91,7 +91,7 @@ func TestWithoutRedisAScrapeShowsWhatItSaidLast(t *testing.T) {
 		r.disconnect(false)
 		w.at(10 * time.Second)
 		at := w.origin().Add(-time.Hour)
-		w.ledger("year", "lastSuccess", at.UnixMilli(), "streak", 2, "fate:missed", 4)
+		w.ledger("year", "lastSuccess", at.UnixMilli(), "ended", "9 2 7", "fate:missed", 4)
 		w.at(20 * time.Second)
 		r.shows(seconds(at), "last_success_timestamp_seconds", "year")
 		r.disconnect(true)

@@ -132,7 +132,7 @@ func (s *Store) States(ctx context.Context, jobs []string) (map[string]Ledger, e
 // Standings reads how the jobs fare, in one round trip: their pauses, streaks and counts, and of TimerJobs how many
 // timers wait. A job that Redis does not know has the zero Ledger.
 func (s *Store) Standings(ctx context.Context, jobs []string) (map[string]Ledger, error) {
-	want := []string{"lastSuccess", "lastFailure", "failingSince", "streak", "since", "paused", "pausedAll", "pausedTo"}
+	want := []string{"lastSuccess", "lastFailure", "ended", "since", "paused", "pausedAll", "pausedTo"}
 	for _, fate := range Fates {
 		want = append(want, "fate:"+fate)
 	}
@@ -217,7 +217,7 @@ func readLedger(job string, fields map[string]string, now time.Time) Ledger {
 		return &e
 	}
 	l := Ledger{Tick: at("tick"), Token: number("token"), By: fields["by"], Last: entry("done"), Born: at("born"),
-		Since: at("since"), Scheduled: entry("scheduled"), Missed: entry("lastMissed"), Streak: number("streak"),
+		Since: at("since"), Scheduled: entry("scheduled"), Missed: entry("lastMissed"),
 		PausedTo: at("pausedTo"), LastSuccess: at("lastSuccess"), LastFailure: at("lastFailure")}
 	for field, held := range map[string]**Pause{"paused": &l.Paused, "pausedAll": &l.PausedAll} {
 		switch p := parsePause(fields[field]); {
@@ -231,8 +231,8 @@ func readLedger(job string, fields map[string]string, now time.Time) Ledger {
 	if day, count, _ := strings.Cut(fields["missedToday"], " "); rds.Number(day) == now.Unix()/86400 {
 		l.MissedToday = rds.Number(count)
 	}
-	if l.Streak > 0 { // the scripts leave the beginning of the last one
-		l.FailingSince = at("failingSince")
+	if f := strings.Fields(fields["ended"]); len(f) > 2 && rds.Number(f[1]) > 0 { // else that of the last one is left
+		l.Streak, l.FailingSince = rds.Number(f[1]), rds.FromMillis(rds.Number(f[2]))
 	}
 	for entry := range strings.FieldsSeq(fields["open"]) {
 		if tick, how, _ := strings.Cut(entry, "~"); how != "" && how[0] != ':' { // not one that is due

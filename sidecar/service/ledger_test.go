@@ -207,9 +207,9 @@ func TestALedgerIsReadFieldByField(t *testing.T) {
 		ms := func(at time.Time) int64 { return at.UnixMilli() }
 		resumed := w.Now().Add(-time.Hour).Truncate(time.Millisecond)
 		w.Must(w.Admin.HSet(w.Context(), ledger, "open", fmt.Sprintf(" %d~<1: %d~+2:", ms(w.Tick(3)), ms(w.Tick(4))), "gaps", "10-20 20-22:paused ",
-			"streak", -5, "failingSince", 7, "paused", fmt.Sprint(ms(resumed)-1000, " 1 one"), "pausedAll", fmt.Sprint(ms(resumed)-2000, " 1 all"),
+			"ended", "9 -5 7", "paused", fmt.Sprint(ms(resumed)-1000, " 1 one"), "pausedAll", fmt.Sprint(ms(resumed)-2000, " 1 all"),
 			"pausedTo", ms(resumed), "done", `{"tick":5,"outcome":"overlapped"}`).Err())
-		w.Must(w.Admin.HSet(w.Context(), "solotick:{svc}:job:gone", "streak", 1).Err()) // of a ledger that has expired
+		w.Must(w.Admin.HSet(w.Context(), "solotick:{svc}:job:gone", "ended", "9 1 7").Err()) // of a ledger that has expired
 		states, err := a.Service.States(w.Context(), []string{job, "gone"})
 		w.Must(err)
 		l := states[job]

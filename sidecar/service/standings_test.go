@@ -24,7 +24,7 @@ func TestStandingsAreWhatTheLedgersSay(t *testing.T) {
 			return all
 		}
 		at := time.UnixMilli(1_700_000_000_123).UTC()
-		fields := []any{"lastSuccess", at.UnixMilli(), "lastFailure", at.UnixMilli() + 1, "failingSince", at.UnixMilli() + 2, "streak", 7}
+		fields := []any{"lastSuccess", at.UnixMilli(), "lastFailure", at.UnixMilli() + 1, "ended", fmt.Sprint("9 7 ", at.UnixMilli()+2)}
 		want := service.Ledger{LastSuccess: at, LastFailure: at.Add(time.Millisecond), FailingSince: at.Add(2 * time.Millisecond), Streak: 7}
 		for i, fate := range service.Fates {
 			fields = append(fields, "fate:"+fate, i+1)
@@ -44,7 +44,7 @@ func TestStandingsAreWhatTheLedgersSay(t *testing.T) {
 			t.Errorf("the others: %+v", all)
 		}
 
-		w.Must(w.Admin.HSet(w.Context(), ledger, "streak", 0).Err())
+		w.Must(w.Admin.HSet(w.Context(), ledger, "ended", "9 0 7").Err())
 		if st := read()[job]; st.Streak != 0 || !st.FailingSince.IsZero() {
 			t.Errorf("when the streak is over: %+v", st)
 		}
