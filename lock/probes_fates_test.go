@@ -11,7 +11,9 @@ import (
 )
 
 // ended is a word of what the ledger keeps of the ticks that ended: the newest, how many in a row have failed, since when.
-func (p *prober) ended(word int) string { return append(strings.Fields(p.field("ended")), "", "", "")[word] }
+func (p *prober) ended(word int) string {
+	return append(strings.Fields(p.field("ended")), "", "", "")[word]
+}
 
 // probeFates ends runs in all ways, and asks what is kept of their ticks.
 func (p *prober) probeFates() {

@@ -466,6 +466,8 @@ func (p *prober) probeMarks() {
 	p.cancelling("a", "act", cancelled)
 	p.settles(other, "handover", other.due().Member(), 0)
 	p.demand(len(p.isDue()) == 1, "a run was cancelled with another")
+	p.isTold(p.claims(Replace, 3), Queued)
+	p.demand(p.verified(cancelled) == "CANCELLED", "a cancelled run is replaced")
 	p.settles(cancelled, "finish", "")
 	p.demand(p.open().runs == "" && p.field("x:"+cancelled.Run) == "", "the last run leaves its mark")
 }

@@ -403,6 +403,10 @@ func (w *walk) check(s walkSight) {
 	w.demand(slices.IsSortedFunc(s.runs, func(a, b string) int { return int(s.records[a].Token - s.records[b].Token) }),
 		"the oldest run is not first: %v", s.runs)
 	w.demand(len(s.behind) == 0 || len(s.runs) > 0, "%v stand behind no run", s.behind)
+	for field := range s.fields {
+		run, marked := strings.CutPrefix(field, "x:")
+		w.demand(!marked || slices.Contains(live, run), "%s is told to end, and does not live", run)
+	}
 	waiting := 0
 	for _, e := range s.behind {
 		if e.waits {
