@@ -320,6 +320,10 @@ func (p *prober) probeSince() {
 	p.do("ZADD", p.keys.DueJobs, 1, byHand)
 	p.eval(p.scripts.drop, []string{p.ledger(), p.keys.DueJobs}, byHand, "")
 	p.demand(p.open().since == fmt.Sprintf(" %d:%d", nominal(8), nominal(5)), "kept of a tick that runs: %q", p.open().since)
+	p.do("ZADD", p.keys.DueJobs, 1, byHand)
+	p.do("DEL", p.keys.Lock(walkJob, fmt.Sprintf(":%d", nominal(8)))) // it may live on without its lock
+	p.endsAs(claims(8, byHand, nominal(5)), "failed", 0)
+	p.demand(p.open().runs == living.Run+" ", "beside the end of another run of its tick, these live: %q", p.open().runs)
 	p.endsAs(living, "failed", 0)
 
 	// A member may vanish without a word.

@@ -314,9 +314,18 @@ func (p *prober) probeDropping() {
 	m := fmt.Sprintf("%d j catchup 1 0 0 gone", nominal(9)) // another took it, and its tick is due again
 	p.do("HSET", p.ledger(), "open", fmt.Sprintf(" %d~:1!", nominal(9)))
 	before := fmt.Sprint(p.look(nil).fields)
-	p.eval(p.scripts.drop, []string{p.ledger(), p.keys.DueJobs}, m, Missed)
-	after := fmt.Sprint(p.look(nil).fields)
-	p.demand(after == before, "what was gone is dropped: %s, was %s", after, before)
+	for _, fate := range []string{Missed, ""} {
+		p.eval(p.scripts.drop, []string{p.ledger(), p.keys.DueJobs}, m, fate)
+		after := fmt.Sprint(p.look(nil).fields)
+		p.demand(after == before, "what was gone is dropped: %s, was %s", after, before)
+	}
+	for kind, stands := range map[string][2]string{"catchup": {"*", "~"}, "manual": {"~", "*"}, "backfill": {"~", "*"}} { // two of a tick wait
+		other, m := fmt.Sprintf(" %d%s:", nominal(9), stands[0]), fmt.Sprintf("%d j %s 1 0 0 n", nominal(9), kind)
+		p.do("HSET", p.ledger(), "open", fmt.Sprintf("%s %d%s:", other, nominal(9), stands[1]))
+		p.do("ZADD", p.keys.DueJobs, 1, m)
+		p.eval(p.scripts.drop, []string{p.ledger(), p.keys.DueJobs}, m, "")
+		p.demand(p.field("open") == other, "of two that waited, %s was dropped, and left is %q", kind, p.field("open"))
+	}
 }
 
 // probeActs: a request that had an effect is written down, once, and not at the cost of the request.
@@ -468,6 +477,7 @@ func (p *prober) probeMarks() {
 	p.demand(len(p.isDue()) == 1, "a run was cancelled with another")
 	p.isTold(p.claims(Replace, 3), Queued)
 	p.demand(p.verified(cancelled) == "CANCELLED", "a cancelled run is replaced")
+	p.eval(p.scripts.drop, []string{p.ledger(), p.keys.DueJobs}, other.due().Member(), "")
 	p.settles(cancelled, "finish", "")
 	p.demand(p.open().runs == "" && p.field("x:"+cancelled.Run) == "", "the last run leaves its mark")
 }
@@ -531,13 +541,14 @@ func (p *prober) probeCancelWaiting() {
 	for _, m := range []string{fmt.Sprintf("%d j manual 1 0 0 one", trigger), fmt.Sprintf("%d j backfill:k 2 1 1 two x", tick), stays, others} {
 		p.do("ZADD", p.keys.DueJobs, 0, m)
 	}
-	p.do("HSET", p.ledger(), "open", fmt.Sprintf(" %d*:", tick))
+	open := fmt.Sprintf(" %d~:", tick)
+	p.do("HSET", p.ledger(), "open", fmt.Sprintf("%s %d*:", open, tick))
 	p.demand(drops("b", p.clock-1)[0] == "PAST" && len(p.isDue()) == 4, "a copy that came late: %q", p.isDue())
 	want := fmt.Sprintf("%d %d", trigger, tick)
 	for range 2 {
 		p.demand(drops("b", p.clock)[2] == want, "the answer does not name what waited: want %s", want)
 	}
-	p.demand(slices.Equal(p.isDue(), []string{others, stays}) && p.field("open") == "", "left are %q, open %q", p.isDue(), p.field("open"))
+	p.demand(slices.Equal(p.isDue(), []string{others, stays}) && p.field("open") == open, "left are %q, open %q", p.isDue(), p.field("open"))
 	told := fmt.Sprint(p.do("XRANGE", p.keys.History(walkJob), "-", "+"))
 	for _, entry := range []string{fmt.Sprintf(`{"job":"j","tick":%d,"run":"one","kind":"manual","outcome":"cancelled","ended":%d}`, trigger, p.clock),
 		fmt.Sprintf(`{"job":"j","tick":%d,"run":"two","kind":"backfill","outcome":"cancelled","ended":%d}`, tick, p.clock)} {

@@ -328,12 +328,15 @@ func (p *prober) probeLossAtLeastOnce() {
 		p.at(now)
 		if c.first != nil {
 			p.registers(append([]any{"a", farFuture}, c.first...)...)
+			p.do("HSET", p.ledger(), "open", " 1=u:0") // and runs one
 		}
 		for range 2 { // two who knew the same
 			got := p.registers(append([]any{"a", farFuture, walkStart, c.known, 1}, c.owed...)...)
 			p.demand(got == [5]int64{now, now, c.since, c.since}, "%s: %v", c.what, got)
 			p.demand(p.field("gaps") == c.gap, "%s: the gap is %q, want %q", c.what, p.field("gaps"), c.gap)
 			p.demand(fmt.Sprint(p.isDue()) == fmt.Sprint(c.due), "%s: %q is due", c.what, p.isDue())
+			open := p.open()
+			p.demand(len(strings.Fields(open.due)) == len(c.due) && (open.runs != "") == (c.first != nil), "%s: open is %v", c.what, open)
 			if c.due != nil {
 				p.demand(p.number("ZSCORE", p.keys.DueJobs, c.due[0]) == now, "%s: it is not due now", c.what)
 				p.do("ZREM", p.keys.DueJobs, "what has been taken")
@@ -574,8 +577,11 @@ func (p *prober) probeRunsThatWereLost() {
 	c := p.claims(Forbid, 1)
 	again := Due{Tick: c.Tick, Job: walkJob, Kind: "takeover", Attempt: 2, Nonce: c.Run}.Member()
 	p.demand(p.settles(c, "requeue", again, 0, 0, 1)[0] == "NONE" && len(p.isDue()) == 0, "a run that was settled is run again")
+	p.do("HSET", p.ledger(), "open", " 1=u:0")
+	open := fmt.Sprintf(" 1=u:0 %d~:", nominal(1))
 	for i, want := range []int{1, 0} {
 		got := p.settles(c, "requeue", again, 5, 0, nominal(1))
+		p.demand(p.field("open") == open, "requeued %d times after a loss: open is %q", i+1, p.field("open"))
 		p.demand(got[0] == "NONE" && len(p.isDue()) == want, "requeued %d times after a loss: %v, %q due", i+1, got, p.isDue())
 		p.demand(want == 0 || p.number("ZSCORE", p.keys.DueJobs, again) == p.clock+5, "it is due at once")
 		p.do("ZREM", p.keys.DueJobs, again)
