@@ -99,6 +99,21 @@ func (p *prober) fails(c Claim, how string) {
 	p.demand(err != nil && strings.HasPrefix(err.Error(), how), "%s under %s: %v, %v", how, c.Policy, said, err)
 }
 
+// probeBrokenEnd: a settlement that breaks off leaves no run open that is gone.
+func (p *prober) probeBrokenEnd() {
+	p.older()
+	p.at(nominal(3))
+	a, b := p.claims(Allow, 1), p.claims(Allow, 2)
+	p.isTold(a, Won)
+	p.isTold(b, Won)
+	p.do("SET", p.keys.DueJobs, "no sorted set")
+	args := p.whole(&fiber{claim: a}, []any{"handover", a.Run, a.Job, 0, "", a.due().Member()})
+	said, err := p.rdb.EvalSha(context.Background(), p.scripts.settle.SHA, p.settleKeys(&fiber{claim: a}), args...).Result()
+	p.demand(err != nil && strings.HasPrefix(err.Error(), "WRONGTYPE"), "handed over: %v, %v", said, err)
+	p.do("DEL", p.keys.DueJobs)
+	p.demand(p.open().runs == b.Run+" ", "%q live, and should be %s", p.open().runs, b.Run)
+}
+
 // probeListInAPause claims a list of which the first came in a pause, or before.
 func (p *prober) probeListInAPause() {
 	for _, live := range []bool{false, true} {

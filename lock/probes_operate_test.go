@@ -475,11 +475,14 @@ func (p *prober) probeMarks() {
 	p.cancelling("a", "act", cancelled)
 	p.settles(other, "handover", other.due().Member(), 0)
 	p.demand(len(p.isDue()) == 1, "a run was cancelled with another")
-	p.isTold(p.claims(Replace, 3), Queued)
-	p.demand(p.verified(cancelled) == "CANCELLED", "a cancelled run is replaced")
 	p.eval(p.scripts.drop, []string{p.ledger(), p.keys.DueJobs}, other.due().Member(), "")
 	p.settles(cancelled, "finish", "")
 	p.demand(p.open().runs == "" && p.field("x:"+cancelled.Run) == "", "the last run leaves its mark")
+	replaced := p.claims(Forbid, 4)
+	p.isTold(replaced, Won)
+	p.cancelling("b", "act", replaced)
+	p.isTold(p.claims(Replace, 5), Queued)
+	p.demand(p.verified(replaced) == "CANCELLED", "a cancelled run is replaced")
 }
 
 // probeCancelInFullMemory: a run that fills Redis, say, can be cancelled.

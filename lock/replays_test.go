@@ -134,7 +134,7 @@ var shownMutants = []string{
 	"acquire: what is due leaves room in the queue",
 	"acquire: a list does not find room in the queue",
 	"acquire: refused ticks were missed",
-	"extend: who began later is told to end",
+	"extend: a replaced run is told that it is cancelled",
 	"extend: no compare",
 	"settle: a late finish leaves the re-run due",
 	"settle: late evidence is not believed",

@@ -141,6 +141,7 @@ end
 
 -- First, since HDEL is not refused when Redis' memory is full, and after a first write nothing is: a run must be able to end.
 redis.call('HDEL', ledger, r, x, others == '' and 'open' or x)
+if at and others ~= '' then redis.call('HSET', ledger, 'open', others) end
 redis.call('ZREM', running, member)
 
 -- The entry in `running`, not the lock, is the authority: whoever removes it sees to what came due behind the run.
@@ -189,7 +190,7 @@ if verb ~= 'finish' and (again ~= '' or verb == 'reap') then
   end
 end
 
-if open .. others ~= '' then redis.call(open == '' and 'HDEL' or 'HSET', ledger, 'open', open) end
+if open ~= others then redis.call(open == '' and 'HDEL' or 'HSET', ledger, 'open', open) end
 if verb == 'reap' then redis.call('SET', memo, how .. ARGV[10] .. ' ' .. kept, 'PX', day) end
 if redis.call('GET', lock) == uuid then redis.call('PEXPIRE', lock, ARGV[4]) end -- 0 deletes it
 if over and record then endTick(ending) end
