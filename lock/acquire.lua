@@ -36,7 +36,7 @@ local lock, ledger, running, due = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local uuid, job, tick, ttl, policy = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[5], ARGV[7]
 local came, slot, member, older, listed = ARGV[9] or ARGV[3], ARGV[12] or '', ARGV[13] or '', ARGV[15] or '', #ARGV > 15
 local kind = member ~= '' and string.match(member, '^%d+ %S+ (%l+)') -- without its key; false: the tick comes from the table
-local byHand = kind == 'manual' or kind == 'backfill'
+local byHand, timer = kind == 'manual' or kind == 'backfill', string.find(job, '^timer:')
 
 local h = redis.call('HMGET', ledger, 'born', 'tick', 'open', 'r:' .. uuid, 'token', 'last', 'paused', 'pausedAll', 'pausedTo', 'gaps',
   'succeeded', 'overlap', 'by')
@@ -54,13 +54,12 @@ if not h[1] then return answer('UNKNOWN') end              -- ledger new or lost
 local known = string.find(open, ' ' .. ARGV[3], 1, true) -- plain searches first: many runs may live
 local stands = known and string.find(open, ' ' .. ARGV[3] .. '~', known, true)
 if member == '' and not mine and tick <= claimed then return answer(stands and 'DUE' or 'FIRED') end
-local newest, behind, dues, waiting, isDue = claimed, 0, 0 -- newest tick claimed or refused; how many stand behind a run, or are due; the one that waits
-if known then since = string.match(open, ' ' .. ARGV[3] .. '[^ :]*:(%d+)', known) end -- of which all runs of a tick are told
+local newest, behind, asked, waiting, isDue = claimed, 0, 0 -- newest tick claimed or refused; how many stand behind a run, or are due by hand; the one that waits
+if known then since = string.match(open, ' ' .. ARGV[3] .. '[=~*][^ :]*:(%d+)', known) end -- of which all runs of a tick are told
 if string.find(open, '~', 1, true) or string.find(open, '*', 1, true) then
   for t, how in string.gmatch(open, ' (%d+)([~*][+<]?)') do
-    if how == '~' then isDue = true end
     if how == '~+' then waiting = t end
-    if #how == 1 then dues = dues + 1 else newest, behind = math.max(newest, tonumber(t)), behind + 1 end
+    if how == '*' then asked = asked + 1 elseif how == '~' then isDue = true else newest, behind = math.max(newest, tonumber(t)), behind + 1 end
   end
 end
 if member == '' and not mine and tick < newest and not stands then return answer('FIRED') end -- passed over, and missed
@@ -114,7 +113,7 @@ local owner = not live and redis.call('GET', lock)
 if owner and owner ~= last then
   return answer(redis.call('HGET', ledger, 'r:' .. owner) and 'HELD' or 'LOCKED') -- HELD: under Allow, the same tick runs already
 end
-local replica = string.match(ARGV[8], '.* (%S+)$') -- without the blank it would try anew at each letter
+local replica = string.match(ARGV[8], '^.* (%S+)$')
 
 if live or member == '' and (listed or behind > 0 or #pauses > 0 or (ARGV[11] or '0') ~= '0') then
   if member ~= '' or live and policy == 'Lease' then return answer('HELD') end
@@ -133,14 +132,15 @@ if live or member == '' and (listed or behind > 0 or #pauses > 0 or (ARGV[11] or
   if tonumber(ARGV[11] or 0) > from then gap(from, listed and string.match(ARGV[16], '^%d+') or tick, '') end
 
   local function take(t) open = string.gsub(open, ' ' .. t .. '~[+<]%S*', '') end
-  local full = not listed and live and (limit > 0 or policy == 'Queue' and (waiting or isDue))
+  local full = not listed and live and (limit > 0 or policy == 'Queue' and (waiting or isDue and redis.call('ZCARD', due) > 0)) -- else the due set was lost
   local refused, freed, overlap = not full and policy == 'Forbid' and live, {}, h[12]
   for i = 16, math.max(#ARGV, 16), 2 do                    -- a refusal is provisional: settle tells whether it was an overlap
     local m, itCame = ARGV[i] or ARGV[3], ARGV[i + 1] or came
     local t = string.match(m, '^%d+')
-    local stood = string.find(open, ' ' .. t .. '~[+<]')
+    local stood = tonumber(t) <= newest and string.find(open, ' ' .. t .. '~[+<]')
     if not (refused and stood) then
-      take(t)
+      if stood then take(t) end
+      if t == waiting and listed then waiting = nil end
       if not full and tonumber(t) > pausedTo and (tonumber(t) > newest or stood) then -- else it lies in a pause, or was passed over, and is settled
         open, behind = open .. ' ' .. t .. (refused and '~<' .. itCame or listed and '~' or '~+' .. itCame) .. ':', behind + 1
         if listed then table.insert(freed, m) end
@@ -205,11 +205,10 @@ redis.call('ZADD', running, now + ttl, uuid .. ' ' .. job) -- first: should the 
 local record = ARGV[3] .. ' ' .. token .. ' ' .. (h[2] or 0) .. ' ' .. began .. ' ' .. ARGV[8]
 local moved = member == '' and ARGV[3] or h[2] or 0
 since = since or h[11] or 0
--- A due member may vanish without a settlement, so these notes have a bound.
-if dues > 500 then open = string.gsub(open, ' %d+[~*]:%S*', '', 1) end
+if asked > 500 then open = string.gsub(open, ' %d+%*:%S*', '', 1) end -- of a backfill, any number may wait to be run again
 open = open .. ' ' .. ARGV[3] .. '=' .. uuid .. ':' .. since .. mark
 redis.call('HSET', ledger, 'r:' .. uuid, record, 'token', token, 'tick', moved, 'by', replica, slot == '' and 'last' or 'by', slot == '' and uuid or replica,
-  kind == 'timer' and 'by' or 'open', kind == 'timer' and replica or open) -- timers are in nobody's way
+  timer and 'by' or 'open', timer and replica or open)     -- timers are in nobody's way
 if gaps ~= (h[10] or '') then redis.call('HSET', ledger, 'gaps', gaps) end
 if owner then redis.call('DEL', lock) end
 local set = redis.call('SET', lock, uuid, 'NX', 'EX', math.ceil(ttl / 1000))

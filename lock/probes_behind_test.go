@@ -99,6 +99,59 @@ func (p *prober) fails(c Claim, how string) {
 	p.demand(err != nil && strings.HasPrefix(err.Error(), how), "%s under %s: %v, %v", how, c.Policy, said, err)
 }
 
+// probeOpenTicks: one open tick is never taken for another, nor twice.
+func (p *prober) probeOpenTicks() {
+	p.older()
+	p.do("HSET", p.ledger(), "succeeded", nominal(1))
+	p.at(nominal(2))
+	p.isTold(p.claims(Allow, 2), Won)
+	short := p.claims(Allow, 2) // a number with which that of another tick begins
+	short.Tick = rds.FromMillis(nominal(2) / 10)
+	short.Kind, short.Member = "backfill", fmt.Sprintf("%d j backfill 1 0 0 x", nominal(2)/10)
+	p.do("HSET", p.ledger(), "succeeded", 77)
+	p.do("ZADD", p.keys.DueJobs, 1, short.Member)
+	p.demand(p.isTold(short, Won).Since.UnixMilli() == 77, "a tick is told what another one began after: %q", p.field("open"))
+
+	p.do("FLUSHDB") // what was refused is not due
+	p.older()
+	p.at(nominal(3))
+	p.do("ZADD", p.keys.DueJobs, 1, rds.Itoa(nominal(3))+" other catchup 1 0 0 x")
+	p.isTold(p.claims(Forbid, 1), Won)
+	p.isTold(p.claims(Forbid, 2), Overlap)
+	p.isTold(p.claims(Queue, 3), Queued)
+
+	p.do("FLUSHDB") // a list with the tick that waits
+	p.older()
+	p.at(nominal(1))
+	p.isTold(p.claims(Queue, 1), Won)
+	p.at(nominal(2))
+	p.isTold(p.claims(Queue, 2), Queued)
+	p.at(nominal(4))
+	list := p.claims(Queue, 4)
+	for n := int64(2); n <= 4; n++ {
+		list.Older = append(list.Older, Past{rds.FromMillis(nominal(n)), rds.FromMillis(nominal(n))})
+	}
+	p.isTold(list, Queued)
+	p.demand(len(strings.Fields(p.open().due)) == 3 && len(p.isDue()) == 3, "due are %q, and %q is open", p.isDue(), p.field("open"))
+
+	p.do("FLUSHDB") // a run of T3 is to be run again after a loss, and T3 is refused
+	p.older()
+	p.at(nominal(5))
+	p.isTold(p.claims(Allow, 1), Won)
+	lost := p.claims(Allow, 3)
+	lost.Again = true
+	again := lost.takeover(1)
+	p.do("ZADD", p.keys.DueJobs, 1, again)
+	p.settles(lost, "requeue", again, 0, 0, 7)
+	p.demand(p.open().due == "", "it was due before, and is open as %q", p.field("open"))
+	lost.Run, lost.Member, lost.Kind, lost.Attempt = lost.Run+"+", again, "takeover", 2
+	p.isTold(lost, Won)
+	p.isTold(p.claims(Forbid, 3), Overlap)
+	p.settles(lost, "reap", lost.takeover(1), 0, p.clock+walkTTL.Milliseconds())
+	p.settles(lost, "finish", lost.takeover(1))
+	p.demand(p.open().due == "" && strings.Contains(p.open().behind, rds.Itoa(nominal(3))), "a late end leaves %q open", p.field("open"))
+}
+
 // probeBrokenEnd: a settlement that breaks off leaves no run open that is gone.
 func (p *prober) probeBrokenEnd() {
 	p.older()
@@ -224,8 +277,7 @@ func (p *prober) probeQueueOfDue() {
 	}
 	p.isTold(p.claims(Queue, 5), Queued)
 	p.settles(waited, "finish", "")
-	p.do("DEL", p.keys.DueJobs) // it is due no more, whoever took it
-	p.do("HDEL", p.ledger(), "open")
+	p.do("DEL", p.keys.DueJobs) // the set is lost, and the ledger is not
 	run = p.claims(Queue, 6)
 	p.isTold(run, Won)
 	p.isTold(p.claims(Queue, 7), Queued)

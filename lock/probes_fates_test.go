@@ -326,13 +326,16 @@ func (p *prober) probeSince() {
 	p.demand(p.open().runs == living.Run+" ", "beside the end of another run of its tick, these live: %q", p.open().runs)
 	p.endsAs(living, "failed", 0)
 
-	// A member may vanish without a word.
-	for i, how := range []string{"~", "*"} {
-		n := 9 + int64(i)
-		p.do("HSET", p.ledger(), "open", " 3=lives:3"+strings.Repeat(" 1"+how+":1", 500)+" 2"+how+":2")
+	// A backfill may have any number of ticks, and they hide none of the table.
+	for i, c := range []struct {
+		how, due string
+		left     int
+	}{{"~", "", 500}, {"*", "", 499}, {"*", " 4~:4", 499}} {
+		n, how := 9+int64(i), c.how
+		p.do("HSET", p.ledger(), "open", " 3=lives:3"+c.due+strings.Repeat(" 1"+how+":1", 500)+" 2"+how+":2")
 		p.at(nominal(n))
 		p.isTold(p.claims(Allow, n), Won)
-		kept := " 3:3" + strings.Repeat(" 1:1", 499) + fmt.Sprintf(" 2:2 %d:%d", nominal(n), nominal(5))
+		kept := " 3:3" + strings.Replace(c.due, "~", "", 1) + strings.Repeat(" 1:1", c.left) + fmt.Sprintf(" 2:2 %d:%d", nominal(n), nominal(5))
 		p.demand(p.open().since == kept, "of %q what is kept is %d bytes long", how, len(p.open().since))
 	}
 }

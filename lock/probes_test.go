@@ -39,7 +39,7 @@ func probe(rdb redis.UniversalClient, scripts walkScripts) (err error) {
 		p.probeLedger, p.probeReturn, p.probeLoss, p.probeLossAtLeastOnce, p.probeClaimsInPauses, p.probeBesideHand, p.probeCancelledAs, p.probeCancelWaiting, p.probePauses,
 		p.probePausesOver, p.probeLease, p.probeToken, p.probeEvidence, p.probeRunsThatWereLost, p.probeHistory, p.probeFates, p.probeSince, p.probeAgeOfHistory, p.probeEvidenceAndFate, p.probeNudges,
 		p.probeListInAPause, p.probeTwoPauses, p.probeClaimsInTwoPauses, p.probeReleases, p.probeAsking, p.probeGaps, p.probeBooking,
-		p.probeTwice, p.probeLimit, p.probeHanded, p.probeDropping, p.probeListPassedOver, p.probeFullQueue, p.probeQueueOfDue, p.probeEndOfARun, p.probeBrokenEnd, p.probeHolders,
+		p.probeTwice, p.probeLimit, p.probeHanded, p.probeDropping, p.probeListPassedOver, p.probeFullQueue, p.probeQueueOfDue, p.probeEndOfARun, p.probeBrokenEnd, p.probeOpenTicks, p.probeHolders,
 		p.probeDisplacedOfBefore, p.probeActs, p.probeCancel, p.probeMarks, p.probeCancelInFullMemory, p.probeOverlaps, p.probeRefusedWrites,
 		p.probeManyRefused, p.probeManyOlder, p.probeManyTriggers, p.probeBounds, // the slow ones last: few mutants need them
 	} {

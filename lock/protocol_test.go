@@ -10,6 +10,26 @@ import (
 	"time"
 )
 
+// A pattern that begins with any number of characters and is not anchored is tried anew at each character: the time of a
+// script would grow with the square of what it reads.
+func TestPatternsOfScriptsBeginSomewhere(t *testing.T) {
+	scripts, err := filepath.Glob("../*/*.lua")
+	more, err2 := filepath.Glob("../*/*/*.lua")
+	if scripts = append(scripts, more...); err != nil || err2 != nil || len(scripts) < 13 {
+		t.Fatalf("%q, %v, %v", scripts, err, err2)
+	}
+	free := regexp.MustCompile(`['"]\(*(\.|%[A-Z])[*+-]`)
+	for _, name := range scripts {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range free.FindAllIndex(text, -1) {
+			t.Errorf("%s: %.40q", name, text[m[0]:])
+		}
+	}
+}
+
 // docs/protocol.md leads to each script and each trace, explains each answer to a claim and each way to settle a run,
 // and its figures are those of the constants.
 func TestTheProtocolPageIsComplete(t *testing.T) {

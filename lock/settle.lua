@@ -65,14 +65,14 @@ end
 -- Fields of the ledger, each followed by its value, for one HSET; with room for all, since Lua is slow in making room.
 local notes, n = {nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil}, 0
 local function note(field, value) notes[n + 1], notes[n + 2], n = field, value, n + 2 end
--- The entry that closes or moves now: that of the run, or of its repetition, which waits.
+-- The entry that closes or moves now: that of the run, or of its repetition, which waits. Timers have none.
 local tick, place = string.match(record or again, '^%d+'), nil
-if again ~= '' then
+if again ~= '' and not timer then
   local kind = string.match(again, '^%d+ %S+ (%l+)')
-  place = kind and kind ~= 'timer' and ' ' .. tick .. ((kind == 'manual' or kind == 'backfill') and '*' or '~')
+  place = kind and ' ' .. tick .. ((kind == 'manual' or kind == 'backfill') and '*:' or '~:')
 end
-local at, to = string.find(open, record and ' ' .. tick .. '=' .. uuid or place or member, 1, true)
-local rest, others = ':', open                             -- what follows in it; all the others
+local at, to = string.find(open, record and ' ' .. tick .. '=' .. uuid .. ':' or place or member, 1, true)
+local rest, others = '', open                              -- what follows in it; all the others
 if at then
   local stop = string.find(open, ' ', to, true)
   rest, others = string.sub(open, to + 1, stop and stop - 1), string.sub(open, 1, at - 1) .. (stop and string.sub(open, stop) or '')
@@ -124,7 +124,7 @@ if code then
   elseif verb == 'requeue' then                            -- Redis lost its data, and the run its lock with them
     if again ~= '' and redis.call('HGET', ledger, 'born') ~= ARGV[10] and redis.call('SET', memo, 'requeued', 'NX', 'PX', day) then
       nudge = redis.call('ZADD', due, now + wait, again)
-      if place then redis.call('HSET', ledger, 'open', open .. place .. ':') end
+      if place and nudge == 1 then redis.call('HSET', ledger, 'open', open .. place) end
     end
   elseif code == 'LATE' and again ~= '' then               -- recorded as interrupted, but its replica knows that it never started
     nudge = redis.call('ZADD', due, now + wait, again)
@@ -132,7 +132,7 @@ if code then
       redis.call('SET', timer, kept)
       weigh(#string.match(kept, '^%d+ %S+ [01] (.*)$'))
     end
-    if place and string.find(place, '~', 1, true) then redis.call('HSET', ledger, 'open', open .. place .. ':!') end -- its fate is counted
+    if place and string.find(place, '~', 1, true) then redis.call('HSET', ledger, 'open', open .. place .. '!') end -- its fate is counted
   end
   if code == 'LATE' then redis.pcall('SET', memo, 'taken ' .. watcher, 'PX', day) end -- refused only where nothing was written
   if nudge then redis.pcall('PUBLISH', ARGV[5], 'due') end
@@ -155,7 +155,7 @@ if string.find(open, '~', 1, true) then
   local known = redis.call('HMGET', ledger, 'tick', 'overlap')
   local newest, overlap = tonumber(known[1]) or 0, tonumber(known[2]) or 0
   local runs = string.find(open, '=', 1, true)
-  local spared = byHand and string.match(open, '.* (%d+)~<') -- a run by hand takes no tick away: the newest is fired after it
+  local spared = byHand and string.match(open, '^.* (%d+)~<') -- a run by hand takes no tick away: the newest is fired after it
   open = string.gsub(open, ' (%d+)~([<+])(%d+):', function(t, how, came)
     local overlaps = how == '<' and t ~= spared and began and tonumber(began) <= tonumber(came) and tonumber(came) <= lived
     if runs and not overlaps then return end

@@ -336,6 +336,7 @@ func (w *timerWalk) check() {
 		}
 		w.demand(w.entry(id) == want, "%s of %s has the source %q, want %q", id, s.request, w.entry(id), want)
 	}
+	w.demand(w.do("HGET", w.keys.Ledger(rds.TimerJobs), "open") == nil, "timers are open ticks")
 	bytes, _ := w.do("HGET", w.keys.Ledger(rds.TimerJobs), "bytes").(string)
 	var sources []string
 	for id := range w.current {

@@ -50,8 +50,12 @@ func (w *walk) settlement(x *fiber) []any {
 }
 
 func (w *walk) settleKeys(x *fiber) []string {
-	return []string{w.lockOf(&x.claim), w.ledger(), w.keys.Running, w.keys.DueJobs, w.keys.History(walkJob), w.keys.Memo(x.claim.Run),
+	keys := []string{w.lockOf(&x.claim), w.ledger(), w.keys.Running, w.keys.DueJobs, w.keys.History(walkJob), w.keys.Memo(x.claim.Run),
 		w.keys.Failures(walkJob)}
+	if x.claim.Kind == "timer" {
+		keys = append(keys, w.keys.Timer(walkJob))
+	}
+	return keys
 }
 
 // whole are the arguments of a settlement as the script wants them, with the channel of the nudges, and the fate of a

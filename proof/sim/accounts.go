@@ -36,6 +36,29 @@ func (w *world) checkSettled() {
 				w.violated("6: accounts", name, "the ledger still has %s %s", f, value)
 			}
 		}
+		w.judgeOpen(name)
+	}
+}
+
+// judgeOpen: the ledger has as due what is due, but for what was asked for by hand. Timers have no open ticks.
+func (w *world) judgeOpen(job string) {
+	var open, due []string
+	for entry := range strings.FieldsSeq(w.redis.mini.HGet(prefix+"job:"+job, "open")) {
+		if tick, _, is := strings.Cut(entry, "~:"); is {
+			open = append(open, tick)
+		}
+	}
+	members, _ := w.redis.mini.ZMembers(prefix + "due") // an error: there is none
+	for _, m := range members {
+		f := strings.Fields(m)
+		if byHand := f[2] == "manual" || strings.HasPrefix(f[2], "backfill"); f[1] == job && !byHand {
+			due = append(due, f[0])
+		}
+	}
+	slices.Sort(open)
+	slices.Sort(due)
+	if !slices.Equal(open, due) {
+		w.violated("6: accounts", job, "due are %v, and the ledger has %v", due, open)
 	}
 }
 

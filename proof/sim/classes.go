@@ -555,15 +555,14 @@ func (p *Plan) rests(r *rand.Rand) {
 		if r.IntN(2) == 0 { // nor does the other hear of it, and its claim gets no answer at first
 			crash, p.Replicas, p.Faults = tick+8*time.Second, p.Replicas[:2], nil
 			for i := range p.Jobs {
-				p.Jobs[i].Takes = [2]time.Duration{9 * time.Second, 12 * time.Second}
+				p.Jobs[i].Takes, p.Jobs[i].TTL = [2]time.Duration{9 * time.Second, 12 * time.Second}, 3*time.Second
 			}
 			p.Faults = append(p.Faults, Fault{At: tick - 50*time.Millisecond, Kind: "void",
 				Replica: r.IntN(len(p.Replicas)), For: 600*time.Millisecond + upTo(r, time.Second/2)})
-		}
-		p.Faults = append(p.Faults, Fault{At: crash, Kind: "crash", Replica: -1, For: 6 * time.Second})
-		if r.IntN(2) == 0 { // and something else comes due before their first look
+		} else if r.IntN(2) == 0 { // and something else comes due before their first look
 			p.Orders = append(p.Orders, Order{At: crash + upTo(r, time.Second), Kind: "trigger", Job: p.Jobs[r.IntN(len(p.Jobs))].Name})
 		}
+		p.Faults = append(p.Faults, Fault{At: crash, Kind: "crash", Replica: -1, For: 6 * time.Second})
 	} else if r.IntN(3) == 0 { // nothing but timers, set after the last look, of which nobody is told
 		p.Faults, p.Orders, p.Timers = nil, nil, nil
 		for i := range p.Jobs {

@@ -100,9 +100,9 @@ func (w *world) beginsAnew(first, before, c *claim) bool {
 	case before.how == "reap" && before.member == "" && before.back: // its replica then said that it had never started
 		w.met["told since when anew after it was taken for dead"]++
 	case slices.ContainsFunc(w.redis.claims.all, func(o *claim) bool {
-		return (o.isByHand() || c.isByHand()) && w.endedTick(o) && o.job == c.job &&
+		return o.isByHand() && c.isByHand() && w.endedTick(o) && o.job == c.job &&
 			o.tick.Equal(c.tick) && o.settled > first.won && o.settled <= c.won
-	}): // the tick ended by a backfill while its own run was to be run again, or the other way round
+	}): // the tick ended by a backfill while another one was to be run again
 		w.met["told since when anew after another run of the tick"]++
 	default:
 		return false

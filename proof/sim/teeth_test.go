@@ -23,7 +23,7 @@ type tooth struct {
 var teeth = []tooth{
 	{"drop the compare", "6: accounts", "", []edit{{"lock/settle.lua", "elseif not record then", "elseif false then"}}},
 	{"keep what a timer was to do", "6: accounts", "timers", []edit{{"lock/settle.lua",
-		"goesOn = over and timer", "goesOn = again == '' and timer"}}},
+		"kept, how = over and timer", "kept, how = again == '' and timer"}}},
 	{"end a series", "2: never lost", "", []edit{{"sidecar/service/spring.lua",
 		"redis.call('ZADD', due, following,", "local _ = now % 5 == 0 or redis.call('ZADD', due, following,"}}},
 	{"move a series on twice", "1: never twice", "", []edit{{"sidecar/service/spring.lua", "redis.call('ZREM', due, member) == 1", "redis.call('ZREM', due, member)"},
@@ -50,10 +50,10 @@ var teeth = []tooth{
 			"if verb ~= 'finish' and verb ~= 'reap' and again ~= '' then"},
 	}},
 	{"forget what waited behind a crash", "2: never lost", "", []edit{
-		{"lock/settle.lua", "for i = 2, #freed do nudge", "for i = verb == 'reap' and #freed + 1 or 2, #freed do nudge"},
+		{"lock/settle.lua", "nudge = redis.call('ZADD', due, now, t ..", "nudge = verb ~= 'reap' and redis.call('ZADD', due, now, t .."},
 	}},
 	{"extend without compare", "4: a foreign lock", "", []edit{
-		{"lock/extend.lua", "if not record or owner and owner ~= uuid then return {'LOST', now} end", ""},
+		{"lock/extend.lua", "if not h[1] or owner and owner ~= uuid then return {'LOST', now} end", ""},
 	}},
 	{"DEL without compare", "4: a foreign lock", "", []edit{
 		{"lock/release.lua", "if lock == ARGV[i] and not redis.pcall('HGET', KEYS[n + i], 'r:' .. lock) then", "if true then"},
@@ -276,10 +276,10 @@ var teeth = []tooth{
 		{"lock/acquire.lua", "since = since or h[11] or 0", "since = h[11] or 0"},
 	}},
 	{"go back to an older success", "since", "", []edit{
-		{"lock/settle.lua", "if fate == 'succeeded' and tick - (h[7] or 0) > 0 then", "if fate == 'succeeded' then"},
+		{"lock/settle.lua", "if fate == 'succeeded' and tick - (h[6] or 0) > 0 then", "if fate == 'succeeded' then"},
 	}},
 	{"take a failed tick for one that succeeded", "since", "", []edit{
-		{"lock/settle.lua", "if fate == 'succeeded' and tick - (h[7]", "if (failed or fate == 'succeeded') and tick - (h[7]"},
+		{"lock/settle.lua", "if fate == 'succeeded' and tick - (h[6]", "if (failed or fate == 'succeeded') and tick - (h[6]"},
 	}},
 	{"remember a run by hand as a success", "since", "", []edit{
 		{"lock/settle.lua", "  if fate == '' then return end\n",
@@ -311,10 +311,10 @@ var teeth = []tooth{
 	{"ask no more whether a run was taken over", "5: told once", "takeovers", []edit{{"lock/watch.go", "		w.asked.Store(r, rec)\n", "		if !BROKEN { w.asked.Store(r, rec) }\n"}}},
 	{"take over at once what the table lacks", "5: told once", "takeovers", []edit{{"lock/watch.go", "		ttl *= 2\n", "		ttl *= PICK[time.Duration](1, 2)\n"}}},
 	{"count a tick that is given back as two failures", "5: a tick fails once", "takeovers", []edit{
-		{"lock/settle.lua", "if not once and (tick ~= h[5] or before == '0') then", "if not once then"},
+		{"lock/settle.lua", "if not once and (tick ~= ended or before == '0') then", "if not once then"},
 	}},
 	{"take a tick that has yet to come for one of the pause", "2: never lost", "resumes", []edit{
-		{"lock/acquire.lua", "not asked and tonumber(came) > now and 'EARLY' or 'PAUSED'", "'PAUSED'"},
+		{"lock/acquire.lua", "not kind and tonumber(came) > now and 'EARLY' or 'PAUSED'", "'PAUSED'"},
 	}},
 	{"replace a run that may be over by the tick", "3: not yet", "", []edit{
 		{"lock/acquire.lua", "if live and tonumber(came) > now then", "if live and policy ~= 'Replace' and tonumber(came) > now then"},

@@ -16,18 +16,18 @@ if before then return {'OK', now, before} end
 if not redis.call('HGET', ledger, 'born') then redis.pcall('PUBLISH', ARGV[1], 'due') return {'UNKNOWN', now} end -- who lives registers it
 if due and now > tonumber(ARGV[3]) then return {'PAST', now} end
 
-local lived = {}
+local lived, open = {}, due and redis.call('HGET', ledger, 'open') or ''
 for _, m in ipairs(due and redis.call('ZRANGE', due, 0, -1) or {}) do
   local tick, whose, kind, id = string.match(m, '^(%d+) (%S+) (%l+)%S* %d+ %d+ %d+ (%S+)')
   if whose == job and (kind == 'manual' or kind == 'backfill') then
     redis.call('ZREM', due, m)
-    local open, known = string.gsub(redis.call('HGET', ledger, 'open') or '', ' ' .. tick .. '%*%S*', '', 1)
-    if known > 0 then redis.call('HSET', ledger, 'open', open) end
+    if string.find(open, ' ' .. tick .. '*', 1, true) then open = string.gsub(open, ' ' .. tick .. '%*%S*', '', 1) end
     redis.pcall('XADD', KEYS[5], 'MAXLEN', '~', ARGV[4], '*', 'run', string.format(
       '{"job":"%s","tick":%s,"run":"%s","kind":"%s","outcome":"cancelled","ended":%d}', job, tick, id, kind, now))
     table.insert(lived, tick)
   end
 end
+if lived[1] and open ~= '' then redis.call('HSET', ledger, 'open', open) end
 for i = 3, due and 0 or #ARGV do
   if redis.call('HGET', ledger, 'r:' .. ARGV[i]) then
     redis.call('HDEL', ledger, 'x:' .. ARGV[i])            -- first: it is not refused when Redis' memory is full, and after it nothing is
