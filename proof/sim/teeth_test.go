@@ -22,6 +22,10 @@ type tooth struct {
 
 var teeth = []tooth{
 	{"drop the compare", "6: accounts", "", []edit{{"lock/settle.lua", "elseif not record then", "elseif false then"}}},
+	{"leave open what was dropped", "6: accounts", "", []edit{{"lock/drop.lua",
+		"  if at then redis.call('HSET', ledger, 'open',", "  if false then redis.call('HSET', ledger, 'open',"}}},
+	{"have timers that are taken over among the open ticks", "6: accounts", "timers", []edit{{"lock/settle.lua",
+		"if again ~= '' and not timer then", "if again ~= '' then"}}},
 	{"keep what a timer was to do", "6: accounts", "timers", []edit{{"lock/settle.lua",
 		"kept, how = over and timer", "kept, how = again == '' and timer"}}},
 	{"end a series", "2: never lost", "", []edit{{"sidecar/service/spring.lua",
@@ -210,8 +214,8 @@ var teeth = []tooth{
 		{"sidecar/due.go", "since.After(back):", "since.After(back) || BROKEN:"},
 	}},
 	{"drain without the end of its runs", "drain", "drain", []edit{{"sidecar/settle.go", "if beat.Sleep(ctx, 3*lock.Margin) {", "if BROKEN || beat.Sleep(ctx, 3*lock.Margin) {"}}},
-	{"queue behind what is due", "3: one tick waits", "queues", []edit{{"lock/acquire.lua", "(waiting or isDue)", "waiting"}}},
-	{"refuse where nothing waits", "3: one tick waits", "", []edit{{"lock/acquire.lua", "policy == 'Queue' and (waiting or isDue)", "policy == 'Queue'"}}},
+	{"queue behind what is due", "3: one tick waits", "queues", []edit{{"lock/acquire.lua", "(waiting or isDue and redis.call('ZCARD', due) > 0)", "waiting"}}},
+	{"refuse where nothing waits", "3: one tick waits", "", []edit{{"lock/acquire.lua", "policy == 'Queue' and (waiting or isDue and redis.call('ZCARD', due) > 0)", "policy == 'Queue'"}}},
 	{"run again what was cancelled", "cancelled", "cancels", []edit{{"lock/settle.lua", "if cancelled then  ", "if false then  "}}},
 	{"tell nobody of a cancel", "cancelled", "cancels", []edit{
 		{"sidecar/service/cancel.lua", "redis.pcall('PUBLISH', ARGV[1], 'stop ' .. job)", ""},
