@@ -134,7 +134,7 @@ func (p *prober) probeOpenTicks() {
 	p.isTold(list, Queued)
 	p.demand(len(strings.Fields(p.open().due)) == 3 && len(p.isDue()) == 3, "due are %q, and %q is open", p.isDue(), p.field("open"))
 
-	p.do("FLUSHDB") // a run of T3 is to be run again after a loss, and T3 is refused
+	p.do("FLUSHDB") // Redis loses a run of T3, its replica has T3 run again, and T3 is refused
 	p.older()
 	p.at(nominal(5))
 	p.isTold(p.claims(Allow, 1), Won)

@@ -40,7 +40,7 @@ func (w *world) checkSettled() {
 	}
 }
 
-// judgeOpen: the ledger has as due what is due, but for what was asked for by hand. Timers have no open ticks.
+// judgeOpen demands that the ledger and the due set agree on what is due, except by hand. Timers have no open ticks.
 func (w *world) judgeOpen(job string) {
 	var open, due []string
 	for entry := range strings.FieldsSeq(w.redis.mini.HGet(prefix+"job:"+job, "open")) {
